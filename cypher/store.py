@@ -1,0 +1,105 @@
+"""The store protocol, and how an address becomes a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gniah.records.errors import UsageFault
+from gniah.records.manifests import Manifest
+from gniah.records.papers import Paper
+
+Direction = Literal["cites", "cited_by"]
+IdArray = NDArray[np.int64]
+
+GRAPH_SCHEMA = "gniah/graph/1"
+STORE_SCHEMA = "gniah/store/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of a query's answer."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def dicts(self) -> Iterator[dict[str, Any]]:
+        """Yield each row as a mapping from column to value."""
+        for row in self.rows:
+            yield dict(zip(self.columns, row, strict=True))
+
+
+class GraphStore(Protocol):
+    """A citation graph, open for reading. Every implementation gives the same values in the same order."""
+
+    @property
+    def address(self) -> str:
+        """The address it was opened by, without secrets."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the graph that was imported (schema `gniah/graph/1`)."""
+
+    def neighbours(self, ids: Sequence[int], direction: Direction) -> list[list[int]]:
+        """Return for each id, in the order given, the sorted ids that it cites or that cite it."""
+
+    def papers(self, ids: Sequence[int]) -> list[Paper]:
+        """Return the paper of each id, in the order given. Raises StoreError for an id that is not there."""
+
+    def edges(self) -> tuple[IdArray, IdArray]:
+        """Return all citations as two arrays, citing and cited, sorted by both."""
+
+    def usable_ids(self) -> IdArray:
+        """Return the sorted ids of the papers that have usable metadata (GraphNIAH A.2.1)."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of `papers` and `citations`."""
+
+    def query(self, name: str, parameters: Mapping[str, Any] | None = None) -> Table:
+        """Run a named query. Raises UsageFault for an unknown name or parameter, StoreError when it fails."""
+
+    def cypher(self, text: str, parameters: Mapping[str, Any] | None = None) -> Table:
+        """Run a reading statement. Raises StoreError when it fails or would write."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+    def __enter__(self) -> GraphStore:
+        """Return itself."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+
+
+def open_store(address: str, *, memory_mb: int = 512) -> GraphStore:
+    """Open a store for reading by its address: a folder, for now.
+
+    Raises StoreError when there is none, or when it was built by another version of its engine.
+    """
+    from gniah.cypher.embedded import EmbeddedStore
+
+    return EmbeddedStore(_folder(address), memory_mb=memory_mb)
+
+
+def build_store(graph: Path, address: str) -> Manifest:
+    """Build the store at an address from a folder that `gniah-load filter` wrote; return the store's manifest.
+
+    It appears whole or not at all; one that stands there already is replaced.
+    """
+    from gniah.cypher.embedded import build
+
+    return build(graph, _folder(address))
+
+
+def _folder(address: str) -> Path:
+    if "://" in address:
+        scheme = address.partition("://")[0]
+        raise UsageFault(
+            f"{scheme}:// stores are not supported by this version", remedy="give a folder for the embedded store"
+        )
+    return Path(address)

@@ -1,0 +1,29 @@
+"""GraphNIAH's registration: its tasks, and where its parts are."""
+
+from __future__ import annotations
+
+from gniah.records.families import CommandSpec, Family, Task
+
+YES_NO = Task("yes-no", "reachability-yesno", "REACHABILITY_YESNO")
+MULTIPLE_CHOICE = Task("multiple-choice", "reachability-multiple", "REACHABILITY_MULTIPLE")
+COUNTING = Task("counting", "reachability-counting", "REACHABILITY_COUNTING")
+
+_COMMANDS = "gniah.generator.graphniah.commands"
+
+FAMILY = Family(
+    name="graphniah",
+    tasks=(YES_NO, MULTIPLE_CHOICE, COUNTING),
+    text_solver="gniah.generator.graphniah.text_solver:solve",
+    scorer="gniah.evaluator.graphniah.scoring:SCORER",
+    commands={
+        "paths": CommandSpec(f"{_COMMANDS}:paths", "Prune the graph and sample a pool of citation paths."),
+        "examples": CommandSpec(f"{_COMMANDS}:examples", "Build examples and write the published files."),
+        "merge": CommandSpec(f"{_COMMANDS}:merge", "Join the parts that several machines built."),
+        "none-variants": CommandSpec(
+            f"{_COMMANDS}:none_variants", "Append a fifth option to multiple-choice examples."
+        ),
+        "audit": CommandSpec(f"{_COMMANDS}:audit", "Prove a pool sound by Cypher queries."),
+        "draw": CommandSpec(f"{_COMMANDS}:draw", "Draw one example's subgraph as SVG."),
+        "quickstart": CommandSpec(f"{_COMMANDS}:quickstart", "The whole job on a small graph that ships with gniah."),
+    },
+)
