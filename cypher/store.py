@@ -96,6 +96,13 @@ def build_store(graph: Path, address: str) -> Manifest:
     return build(graph, _folder(address))
 
 
+def store_holds(address: str, graph: Manifest) -> Manifest | None:
+    """Return the manifest of the store at an address when it was built from this very graph by this engine, else None."""
+    from gniah.cypher.embedded import holds
+
+    return holds(_folder(address), graph)
+
+
 def _folder(address: str) -> Path:
     if "://" in address:
         scheme = address.partition("://")[0]

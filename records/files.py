@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -106,18 +107,19 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_leftovers(folder: Path) -> int:
-    """Remove what a killed process left half-written in a folder; return how many entries went.
+def remove_leftovers(path: Path) -> int:
+    """Remove what a killed process left half-written beside a path; return how many entries went.
 
-    Call it under the folder's lock only.
+    Call it under the lock of the path only.
     """
     removed = 0
-    for entry in sorted(folder.glob(f".*{PART_SUFFIX}")) + sorted(folder.glob(".*.old")):
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
-        removed += 1
+    for ending in (PART_SUFFIX, ".old"):
+        for entry in sorted(path.parent.glob(f".{glob.escape(path.name)}.*{ending}")):
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+            removed += 1
     return removed
 
 
@@ -129,18 +131,37 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """
     with machine_trouble(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = folder / ".lock"
+    with _locked(folder / ".lock", folder):
+        yield
+
+
+@contextlib.contextmanager
+def locked_place(path: Path) -> Iterator[None]:
+    """Hold the place of a file or folder that is about to appear, and clear what a killed process left there.
+
+    Raises BusyError when another process holds it.
+    """
+    with machine_trouble(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.with_name(f".{path.name}.lock"), path):
+        remove_leftovers(path)
+        yield
+
+
+@contextlib.contextmanager
+def _locked(lock: Path, what: Path) -> Iterator[None]:
+    with machine_trouble(lock):
         stream = lock.open("a+b")
     try:
-        _take_lock(stream, folder)
+        _take_lock(stream, what)
         yield
     finally:
         stream.close()
 
 
-def _take_lock(stream: IO[bytes], folder: Path) -> None:
+def _take_lock(stream: IO[bytes], what: Path) -> None:
     busy = BusyError(
-        f"{folder}: another process is writing to this folder",
+        f"{what}: another process is writing here",
         remedy="wait for it to end, or choose another folder",
     )
     try:

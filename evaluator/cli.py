@@ -1,0 +1,34 @@
+"""`gniah-eval`: the program. Its commands are imported when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gniah.records.command_line import program, run
+from gniah.records.families import CommandSpec
+
+_COMMANDS = "gniah.evaluator.commands"
+
+SUMMARY = """Run models over examples and score their answers.
+
+\b
+Example:
+  gniah-eval run BENCH --model text-solver --model random --out RUN
+  gniah-eval score BENCH RUN
+"""
+
+
+def commands() -> Mapping[str, CommandSpec]:
+    """Return the commands of the program."""
+    return {
+        "run": CommandSpec(f"{_COMMANDS}:run_command", "Ask models every example and keep what they answer."),
+        "score": CommandSpec(f"{_COMMANDS}:score_command", "Read the answers of a run and score them."),
+    }
+
+
+PROGRAM = program("gniah-eval", SUMMARY, commands)
+
+
+def main() -> None:
+    """Run `gniah-eval` and end the process with its exit code."""
+    run(PROGRAM)

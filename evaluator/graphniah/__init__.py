@@ -1,0 +1,1 @@
+"""GraphNIAH's half of the evaluator: how its prompts are recognised, and how its answers are read."""

@@ -1,0 +1,1 @@
+"""GraphNIAH: citation subgraphs hidden in long prompts, with questions of reachability."""

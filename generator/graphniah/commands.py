@@ -1,0 +1,373 @@
+"""The commands that GraphNIAH adds to `gniah-gen`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gniah.records.command_line import emit, emit_json, say, table
+from gniah.records.errors import UsageFault
+
+_STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder.")
+_SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Names all random draws.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
+_FOLDER = click.Path(path_type=Path)
+
+
+class Integers(click.ParamType):
+    """A list of integers such as 4,8,16."""
+
+    name = "N,N,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the integers in the order given."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(int(item) for item in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of integers such as 4,8,16", param, ctx)
+
+
+class Names(click.ParamType):
+    """A list of names such as yes-no,counting."""
+
+    name = "NAME,NAME,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the names in the order given."""
+        return value if isinstance(value, tuple) else tuple(item.strip() for item in str(value).split(",") if item)
+
+
+class Range(click.ParamType):
+    """A range of integers such as 100-250, or one integer."""
+
+    name = "LOW-HIGH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return both ends."""
+        if isinstance(value, tuple):
+            return (value[0], value[1])
+        low, dash, high = str(value).partition("-")
+        try:
+            return (int(low), int(high if dash else low))
+        except ValueError:
+            self.fail(f"{value!r} is not a range such as 100-250", param, ctx)
+
+
+class Part(click.ParamType):
+    """A part such as 2/8: the second of eight."""
+
+    name = "I/N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return part and number of parts."""
+        if isinstance(value, tuple):
+            return (value[0], value[1])
+        one, _, of = str(value).partition("/")
+        if not (one.isdecimal() and of.isdecimal() and 1 <= int(one) <= int(of)):
+            self.fail(f"{value!r} is not a part such as 2/8", param, ctx)
+        return (int(one), int(of))
+
+
+@click.command("paths")
+@_STORE
+@click.option("--out", required=True, type=_FOLDER, help="Where the pools go, one folder for each depth.")
+@click.option("--depths", type=Integers(), default="4,8,16,32", show_default=True, help="Question depths k.")
+@click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Paths for each depth.")
+@click.option("--max-uses", type=click.IntRange(1), default=100, show_default=True, help="Paths on one paper at most.")
+@click.option("--allow-fewer", is_flag=True, help="Be content with fewer paths than asked for.")
+@_SEED
+@_JSON
+def paths(
+    store: str,
+    out: Path,
+    depths: tuple[int, ...],
+    count: int,
+    max_uses: int,
+    allow_fewer: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Prune the graph for each depth k, and sample a pool of simple paths of 3k - 2 papers.
+
+    \b
+    Example:
+      gniah-gen paths --store store --out out --depths 4,8
+    """
+    from gniah.cypher import open_store
+    from gniah.generator.graphniah.path_sampling import sample_pools
+
+    with open_store(store) as graph:
+        rows = sample_pools(
+            graph, out, depths=depths, count=count, seed=seed, max_uses=max_uses, allow_fewer=allow_fewer
+        )
+    if as_json:
+        emit_json(rows)
+        return
+    headings = {
+        "question_depth": "k",
+        "path_length": "papers a path",
+        "papers_before": "papers",
+        "papers_after": "left by pruning",
+        "paths": "paths found",
+        "can_stand_together": "can stand together",
+        "starts": "starts",
+        "seconds": "s",
+    }
+    emit(table(headings.values(), ([row[name] for name in headings] for row in rows)))
+
+
+@click.command("examples")
+@_STORE
+@click.option("--paths", "path_folder", required=True, type=_FOLDER, help="What gniah-gen paths wrote.")
+@click.option("--out", required=True, type=_FOLDER, help="Where the benchmark goes.")
+@click.option("--count", type=click.IntRange(1), required=True, help="Slots of the list.")
+@click.option("--context-length", type=click.IntRange(1), required=True, help="L: tokens of a whole request.")
+@click.option("--name", default="mixed", show_default=True, help="The name of the list.")
+@click.option(
+    "--tasks", type=Names(), default="yes-no,multiple-choice,counting", show_default=True, help="Tasks to draw from."
+)
+@click.option("--depths", type=Integers(), default="4,8,16,32", show_default=True, help="Question depths to draw from.")
+@click.option("--sizes", type=Range(), default="100-250", show_default=True, help="Papers in each component.")
+@click.option(
+    "--distractors", type=Names(), default="code,disjoint-component", show_default=True, help="Types to draw from."
+)
+@click.option("--corpus", "corpora", multiple=True, metavar="TYPE=FOLDER", help="Where texts of a type come from.")
+@click.option(
+    "--tokenizer",
+    "tokenizers",
+    multiple=True,
+    default=("tiktoken:o200k_base",),
+    show_default=True,
+    metavar="[LABEL=]NAME",
+    help="Tokenizers under which L holds.",
+)
+@click.option("--vary", help="The variable whose values take turns: question-depth, node-count, …")
+@click.option("--varied-sizes", type=Integers(), default=(), help="Sizes that take turns with --vary node-count.")
+@click.option("--alpha", default="0.1", show_default=True, help="Concentration parameter of growth.")
+@click.option("--templates", default="plain", show_default=True, help="Template set: a name or a file.")
+@click.option("--strict-fill", is_flag=True, help="Fail when a corpus runs out, instead of leaving prompts short.")
+@click.option("--skip-impossible", is_flag=True, help="Leave out settings that the graph cannot give.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many processes.")
+@click.option("--part", type=Part(), default="1/1", show_default=True, help="Build only part I of N; see merge.")
+@_SEED
+@_JSON
+def examples(
+    store: str,
+    path_folder: Path,
+    out: Path,
+    count: int,
+    context_length: int,
+    name: str,
+    tasks: tuple[str, ...],
+    depths: tuple[int, ...],
+    sizes: tuple[int, int],
+    distractors: tuple[str, ...],
+    corpora: tuple[str, ...],
+    tokenizers: tuple[str, ...],
+    vary: str | None,
+    varied_sizes: tuple[int, ...],
+    alpha: str,
+    templates: str,
+    strict_fill: bool,
+    skip_impossible: bool,
+    jobs: int,
+    part: tuple[int, int],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Build a list of examples and write the published files.
+
+    \b
+    Example:
+      gniah-gen examples --store store --paths out --out bench --count 24 --context-length 32000 \\
+        --depths 4 --sizes 30-60 --corpus code=/usr/src/linux
+    """
+    from gniah.cypher import open_store
+    from gniah.generator.graphniah.experiments import ListSettings
+    from gniah.generator.graphniah.production import Sources, corpora_for, produce
+
+    with open_store(store) as graph:
+        cutoff = str(graph.manifest.content["cutoff"])
+    settings = ListSettings(
+        name=name,
+        count=count,
+        tasks=tasks,
+        depths=depths,
+        sizes=sizes,
+        distractor_types=distractors,
+        context_length=context_length,
+        seed=seed,
+        alpha=alpha,
+        cutoff_date=cutoff,
+        templates=templates,
+        vary=vary,
+        varied_sizes=varied_sizes,
+    )
+    sources = Sources(
+        store,
+        path_folder,
+        corpora_for(distractors, _corpus_folders(corpora)),
+        tokenizers,
+        templates,
+        cutoff,
+        tuple(sorted(set(depths))),
+    )
+    produced = produce(
+        settings,
+        sources,
+        out,
+        jobs=jobs,
+        part=part,
+        strict_fill=strict_fill,
+        skip_impossible=skip_impossible,
+    )
+    _report(produced, out, as_json)
+
+
+def _corpus_folders(given: tuple[str, ...]) -> dict[str, Path]:
+    folders: dict[str, Path] = {}
+    for text in given:
+        kind, equals, folder = text.partition("=")
+        if not equals or not folder:
+            raise UsageFault(f"--corpus takes TYPE=FOLDER, not {text!r}")
+        folders[kind] = Path(folder)
+    return folders
+
+
+def _report(produced: Any, out: Path, as_json: bool) -> None:
+    if produced.manifest is None:
+        say(
+            f"{out}: {produced.built} examples built now, {produced.found} found finished, "
+            f"{produced.missing} of {produced.total} are left for other parts"
+        )
+        return
+    if not produced.built and produced.found:
+        say(f"{out}: all {produced.total} examples were finished already")
+    counts = produced.manifest.content["counts"]
+    if as_json:
+        emit_json(counts)
+        return
+    rows = [("examples", counts["examples"])]
+    for kind in ("tasks", "stopped", "building", "left out"):
+        rows += [(f"{kind}: {name}", number) for name, number in counts.get(kind, {}).items()]
+    emit(table(("what", "count"), rows))
+
+
+@click.command("merge")
+@click.argument("parts", nargs=-1, required=True, type=_FOLDER)
+@click.option("--out", required=True, type=_FOLDER, help="Where the whole benchmark goes.")
+@_JSON
+def merge(parts: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Put together what several machines built with gniah-gen examples --part.
+
+    \b
+    Example:
+      gniah-gen merge part-1 part-2 --out bench
+    """
+    from gniah.generator.graphniah.production import merge as merge_parts
+
+    _report(merge_parts(parts, out), out, as_json)
+
+
+@click.command("none-variants")
+@click.argument("bench", type=_FOLDER)
+@click.option("--out", required=True, type=_FOLDER, help="Where the converted examples go.")
+@click.option("--first", type=click.IntRange(1), help="Convert only the first so many multiple-choice examples.")
+@click.option(
+    "--tokenizer",
+    "tokenizers",
+    multiple=True,
+    default=("tiktoken:o200k_base",),
+    show_default=True,
+    metavar="[LABEL=]NAME",
+    help="The tokenizers the examples were made with.",
+)
+def none_variants(bench: Path, out: Path, first: int | None, tokenizers: tuple[str, ...]) -> None:
+    """Append option E, which is never right, to the multiple-choice examples of BENCH; nothing else changes.
+
+    \b
+    Example:
+      gniah-gen none-variants bench --out bench-none --first 100
+    """
+    from gniah.generator.graphniah.none_option import convert
+
+    count = convert(bench, out, tokenizers, first=first)
+    emit(f"{count} examples converted")
+
+
+@click.command("audit")
+@click.argument("pool", type=_FOLDER)
+@_STORE
+@_JSON
+def audit(pool: Path, store: str, as_json: bool) -> None:
+    """Prove by Cypher queries that the examples of a pool are what they claim to be.
+
+    POOL is a pool.jsonl or the folder that holds it. The exit status is 1 on any violation.
+
+    \b
+    Example:
+      gniah-gen audit bench --store store
+    """
+    from gniah.cypher import open_store
+    from gniah.generator.graphniah.auditing import audit_pool
+    from gniah.records.errors import CheckFailed
+    from gniah.records.graphniah.pool import pool_path
+
+    with open_store(store) as graph:
+        report = audit_pool(pool_path(pool), graph)
+    if as_json:
+        emit_json({"examples": report.examples, "violations": [dict(row) for row in report.violations]})
+    else:
+        emit(table(("audit", "violations", "what it finds"), report.rows()))
+        emit(f"{report.examples} examples audited")
+    for row in report.violations[:50]:
+        say(", ".join(f"{name}: {value}" for name, value in row.items()))
+    if report.violations:
+        raise CheckFailed(
+            f"{len(report.violations)} violations in {len({row['qid'] for row in report.violations})} examples",
+            remedy="do not use these examples; the lines above name them",
+        )
+
+
+@click.command("draw")
+@click.argument("pool", type=_FOLDER)
+@click.argument("qid")
+@_STORE
+@click.option("--out", required=True, type=_FOLDER, help="The SVG file.")
+def draw(pool: Path, qid: str, store: str, out: Path) -> None:
+    """Draw the subgraph of one example, its true path marked. QID may be the beginning of one.
+
+    \b
+    Example:
+      gniah-gen draw bench 1f3a --store store --out example.svg
+    """
+    from gniah.cypher import open_store
+    from gniah.generator.graphniah.picture import picture_of
+    from gniah.records.files import whole_file
+    from gniah.records.graphniah.pool import find_record, pool_path
+
+    record = find_record(pool_path(pool), qid)
+    with open_store(store) as graph, whole_file(out) as stream:
+        stream.write(picture_of(record, graph).encode("utf-8"))
+    say(f"{out}: written")
+
+
+@click.command("quickstart")
+@click.option("--out", type=_FOLDER, default=Path("gniah-quickstart"), show_default=True, help="Where all files go.")
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="How many processes.")
+def quickstart(out: Path, jobs: int) -> None:
+    """Run the whole job on a small real graph: RFCs since 2010 and the references among them.
+
+    It types the three programs' commands one after the other, and shows each before it runs.
+
+    \b
+    Example:
+      gniah-gen quickstart
+    """
+    from gniah.generator.graphniah.quickstart import run_quickstart
+
+    run_quickstart(out, jobs)

@@ -1,0 +1,292 @@
+"""Step 2: components grown from their backbones by preferential attachment (GraphNIAH A.2.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from gniah.cypher.store import GraphStore
+from gniah.generator.graphniah.rendering import TitleRegister
+from gniah.records.papers import Paper
+from gniah.records.streams import Stream
+
+_CACHE_LIMIT = 200_000
+
+
+class Stuck(Exception):  # noqa: N818  (a turn of events, not a fault)
+    """A component has no node left that could receive a child before it was full."""
+
+    def __init__(self, component: int) -> None:
+        super().__init__(f"component {component} cannot grow any further")
+        self.component = component
+
+
+class Neighbourhoods:
+    """A store's papers and neighbours, each asked for once. One for each process."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self._cites: dict[int, tuple[list[int], list[int]]] = {}
+        self._papers: dict[int, Paper] = {}
+
+    def of(self, identifier: int) -> tuple[list[int], list[int]]:
+        """Return the sorted ids that a paper cites, and those that cite it. The lists are not to be changed."""
+        found = self._cites.get(identifier)
+        if found is None:
+            if len(self._cites) >= _CACHE_LIMIT:
+                self._cites.clear()
+            ids = (identifier,)
+            found = (self._store.neighbours(ids, "cites")[0], self._store.neighbours(ids, "cited_by")[0])
+            self._cites[identifier] = found
+        return found
+
+    def paper(self, identifier: int) -> Paper:
+        """Return a paper's metadata."""
+        found = self._papers.get(identifier)
+        if found is None:
+            if len(self._papers) >= _CACHE_LIMIT:
+                self._papers.clear()
+            found = self._papers[identifier] = self._store.papers((identifier,))[0]
+        return found
+
+
+@dataclass(slots=True)
+class Component:
+    """One component: its backbone, then its grown papers in the order they were added.
+
+    `edges` holds (citing, cited): the backbone's, then one for each grown paper.
+    """
+
+    backbone: tuple[int, ...]
+    papers: list[int] = field(default_factory=list)
+    edges: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def source(self) -> int:
+        """Return s = p_k of a backbone of 3k - 2 papers (GraphNIAH A.2.2)."""
+        return self.backbone[(len(self.backbone) + 2) // 3 - 1]
+
+    @property
+    def target(self) -> int:
+        """Return t = p_(2k-1)."""
+        return self.backbone[2 * ((len(self.backbone) + 2) // 3) - 2]
+
+    @property
+    def true_path(self) -> tuple[int, ...]:
+        """Return the k papers from s to t."""
+        k = (len(self.backbone) + 2) // 3
+        return self.backbone[k - 1 : 2 * k - 1]
+
+
+def backbone_component(backbone: Sequence[int], neighbourhoods: Neighbourhoods, stream: Stream) -> Component:
+    """Return a component that is its backbone only. A pair that cites both ways shows one direction, drawn here."""
+    component = Component(tuple(backbone), list(backbone))
+    for one, other in zip(backbone, backbone[1:], strict=False):
+        cites, cited_by = neighbourhoods.of(one)
+        forward, backward = other in cites, other in cited_by
+        if not (forward or backward):
+            raise ValueError(f"papers {one} and {other} stand together on a path and do not cite each other")
+        if forward and backward:
+            forward = stream.coin()
+        component.edges.append((one, other) if forward else (other, one))
+    return component
+
+
+@dataclass(slots=True)
+class Growth:
+    """The state of an example while it grows: which papers are taken, and why candidates were refused."""
+
+    neighbourhoods: Neighbourhoods
+    register: TitleRegister
+    taken: set[int] = field(default_factory=set)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def refusal(self, candidate: int) -> str | None:
+        """Return why a paper cannot enter the example, or None when it can."""
+        if candidate in self.taken:
+            return "taken"
+        paper = self.neighbourhoods.paper(candidate)
+        if not paper.usable:
+            return "unusable"
+        return None if self.register.accepts(paper) else "confusable"
+
+    def enter(self, identifier: int) -> None:
+        """Take a paper into the example."""
+        self.taken.add(identifier)
+        self.register.add(self.neighbourhoods.paper(identifier))
+
+    def leave(self, component: Component) -> None:
+        """Take a component's papers out of the example again."""
+        for identifier in component.papers:
+            self.taken.discard(identifier)
+            self.register.remove(self.neighbourhoods.paper(identifier))
+
+
+class Weights:
+    """Integer weights of numbered nodes with draws in proportion to them, in logarithmic time (a Fenwick tree)."""
+
+    def __init__(self, capacity: int) -> None:
+        self._size = 1 << max(capacity - 1, 1).bit_length()
+        self._tree = [0] * (self._size + 1)
+        self._values = [0] * self._size
+
+    @property
+    def total(self) -> int:
+        """Return the sum of all weights."""
+        return self._tree[self._size]
+
+    def set(self, node: int, weight: int) -> None:
+        """Give a node a weight."""
+        change = weight - self._values[node]
+        if not change:
+            return
+        self._values[node] = weight
+        position = node + 1
+        tree, size = self._tree, self._size
+        while position <= size:
+            tree[position] += change
+            position += position & -position
+
+    def at(self, mass: int) -> int:
+        """Return the node at which the running sum of weights first exceeds `mass` (0 <= mass < total)."""
+        tree, position, step = self._tree, 0, self._size
+        while step:
+            following = position + step
+            if following <= self._size and tree[following] <= mass:
+                position = following
+                mass -= tree[following]
+            step >>= 1
+        return position
+
+
+def grow(
+    components: Sequence[Component],
+    size: int,
+    alpha: Fraction,
+    growth: Growth,
+    stream: Stream,
+    *,
+    weights_of: Callable[[int], Weights] = Weights,
+) -> None:
+    """Grow all components in one loop until each has `size` papers, in place.
+
+    At each step a node is drawn with weight alpha when it has received no child here, else with the number of its
+    children; then a direction, then an untried neighbour of that direction (or of the other when there is none). A refused candidate
+    counts as tried for that node, and the whole step is drawn again. Weights are exact: alpha = p/q, so a node
+    weighs p without children and q times their number with. Raises Stuck for a component that cannot be filled.
+    """
+    loop = _Loop(components, size, alpha, growth, stream, weights_of)
+    loop.run()
+
+
+class _Loop:
+    def __init__(
+        self,
+        components: Sequence[Component],
+        size: int,
+        alpha: Fraction,
+        growth: Growth,
+        stream: Stream,
+        weights_of: Callable[[int], Weights],
+    ) -> None:
+        self._components = components
+        self._size = size
+        self._alpha = alpha
+        self._growth = growth
+        self._stream = stream
+        self._weights = weights_of(size * len(components))
+        self._nodes: list[int] = []
+        self._home: list[int] = []
+        self._children: list[int] = []
+        self._untried: list[tuple[list[int], list[int]]] = []
+        self._members: list[list[int]] = [[] for _ in components]
+        self._open = [0] * len(components)
+        self._missing = sum(size - len(component.papers) for component in components)
+        for home, component in enumerate(components):
+            for identifier in component.papers:
+                self._add_node(identifier, home)
+
+    def run(self) -> None:
+        for home, component in enumerate(self._components):
+            if len(component.papers) >= self._size:
+                self._fill(home)
+            elif not self._open[home]:
+                raise Stuck(home)
+        while self._missing:
+            self._step()
+
+    def _step(self) -> None:
+        node = self._weights.at(self._stream.below(self._weights.total))
+        direction = self._stream.below(2)
+        lists = self._untried[node]
+        if not lists[direction]:
+            direction = 1 - direction
+        candidate = self._take(lists, direction)
+        home = self._home[node]
+        refusal = self._growth.refusal(candidate)
+        if refusal is not None:
+            self._growth.refused[refusal] += 1
+            if not (lists[0] or lists[1]):
+                self._close(node)
+                if not self._open[home]:
+                    raise Stuck(home)
+            return
+        self._accept(node, home, candidate, direction)
+
+    def _accept(self, node: int, home: int, candidate: int, direction: int) -> None:
+        component = self._components[home]
+        parent = self._nodes[node]
+        component.papers.append(candidate)
+        component.edges.append((parent, candidate) if direction == 0 else (candidate, parent))
+        self._growth.enter(candidate)
+        self._missing -= 1
+        self._children[node] += 1
+        self._add_node(candidate, home)
+        if len(component.papers) >= self._size:
+            self._fill(home)
+            return
+        lists = self._untried[node]
+        if lists[0] or lists[1]:
+            self._weights.set(node, self._weight(node))
+        else:
+            self._close(node)
+            if not self._open[home]:
+                raise Stuck(home)
+
+    def _take(self, lists: tuple[list[int], list[int]], direction: int) -> int:
+        """Draw an untried neighbour and mark it as tried, in both directions when the pair cites both ways."""
+        chosen = lists[direction]
+        place = self._stream.below(len(chosen))
+        candidate = chosen[place]
+        chosen[place] = chosen[-1]
+        chosen.pop()
+        other = lists[1 - direction]
+        if other and candidate in other:
+            other.remove(candidate)
+        return candidate
+
+    def _add_node(self, identifier: int, home: int) -> None:
+        node = len(self._nodes)
+        cites, cited_by = self._growth.neighbourhoods.of(identifier)
+        self._nodes.append(identifier)
+        self._home.append(home)
+        self._children.append(0)
+        self._untried.append((list(cites), list(cited_by)))
+        self._members[home].append(node)
+        if cites or cited_by:
+            self._open[home] += 1
+            self._weights.set(node, self._weight(node))
+
+    def _weight(self, node: int) -> int:
+        children = self._children[node]
+        return children * self._alpha.denominator if children else self._alpha.numerator
+
+    def _close(self, node: int) -> None:
+        self._weights.set(node, 0)
+        self._open[self._home[node]] -= 1
+
+    def _fill(self, home: int) -> None:
+        for node in self._members[home]:
+            self._weights.set(node, 0)

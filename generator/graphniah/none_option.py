@@ -1,0 +1,94 @@
+"""None variants: a fifth option that is never right, appended to existing multiple-choice examples (GraphNIAH 4.3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gniah.generator.graphniah.prompts import load_templates
+from gniah.generator.graphniah.production import BENCH_SCHEMA
+from gniah.generator.tokenizers import Tokenizer, load_tokenizers, request_counts
+from gniah.records.canonical import digest
+from gniah.records.errors import ImpossibleRequest, InputError, UsageFault
+from gniah.records.examples import Example, Option, examples_path, read_examples
+from gniah.records.files import json_line, locked_folder, whole_file
+from gniah.records.graphniah import MULTIPLE_CHOICE
+from gniah.records.graphniah.pool import pool_path, read_pool
+from gniah.records.graphniah.settings import NONE_OPTION
+from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
+
+NONE_LABEL = "E"
+
+
+def none_variant(example: Example, inputs: dict[str, Any], tokenizers: tuple[Tokenizer, ...]) -> Example:
+    """Return an example with option E appended; nothing else of its prompt changes.
+
+    Its counts are stored as they are, so it may exceed the context length by that one line.
+    """
+    templates = load_templates(str(example.config["template_set"]))
+    question = templates.with_none_option(example.question, NONE_LABEL)
+    if example.user_prompt.count(example.question) != 1:
+        raise InputError(f"{example.qid}: the question does not stand exactly once in its prompt")
+    user = example.user_prompt.replace(example.question, question)
+    config = {**example.config, "none_option": 1, "source_qid": example.qid}
+    return replace(
+        example,
+        qid=digest({"config": config, "inputs": inputs}),
+        user_prompt=user,
+        question=question,
+        options=(*(example.options or ()), Option(NONE_LABEL, NONE_OPTION)),
+        config=config,
+        token_counts=request_counts(tokenizers, example.system_prompt, user),
+        experiments=(),
+    )
+
+
+def convert(bench: Path, out: Path, tokenizer_names: tuple[str, ...], *, first: int | None = None) -> int:
+    """Write the none variants of the multiple-choice examples of a folder; return how many there are.
+
+    Raises ImpossibleRequest when the folder has none, UsageFault when its counts have other labels.
+    """
+    clock = RunClock()
+    tokenizers = load_tokenizers(tokenizer_names)
+    inputs = {record.qid: dict(record.inputs) for record in read_pool(pool_path(bench))}
+    source = Manifest.read(bench, BENCH_SCHEMA)
+    count = 0
+    value = hashlib.sha256()
+    with locked_folder(out):
+        if (out / MANIFEST_NAME).exists():
+            raise UsageFault(f"{out}: holds a benchmark already", remedy="choose another --out")
+        with whole_file(out / "examples.jsonl") as stream:
+            for example in islice(_multiple_choice(bench), first):
+                _check_labels(example, tokenizers)
+                line = json_line(none_variant(example, inputs[example.qid], tokenizers).to_json())
+                stream.write(line)
+                value.update(line)
+                count += 1
+            if not count:
+                raise ImpossibleRequest(f"{bench}: holds no multiple-choice example", remedy="choose another folder")
+        content = {
+            "plan": {"none_option_of": source.digest, "first": first},
+            "counts": {"examples": count},
+            "values": {"examples": value.hexdigest()},
+        }
+        Manifest(BENCH_SCHEMA, content, clock.run("tiktoken")).write(out)
+    return count
+
+
+def _multiple_choice(bench: Path) -> Iterator[Example]:
+    for example in read_examples(examples_path(bench)):
+        if example.question_type == MULTIPLE_CHOICE.question_type and not example.config.get("none_option"):
+            yield example
+
+
+def _check_labels(example: Example, tokenizers: tuple[Tokenizer, ...]) -> None:
+    given = sorted(tokenizer.label for tokenizer in tokenizers)
+    if given != sorted(example.token_counts):
+        raise UsageFault(
+            f"the examples were counted under {', '.join(sorted(example.token_counts))}, not {', '.join(given)}",
+            remedy="give the same --tokenizer options as when they were built",
+        )

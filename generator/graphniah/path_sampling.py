@@ -1,0 +1,173 @@
+"""Step 1 for several depths: prune, search, index, write (GraphNIAH A.2.1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gniah.cypher.store import GraphStore
+from gniah.generator.graphniah.citation_graph import CitationGraph
+from gniah.generator.graphniah.compatibility import CompatibilityIndex
+from gniah.generator.graphniah.paths import PathLimits, PathSearch, search_paths
+from gniah.generator.graphniah.pool_files import SEARCH_SCHEMA, PathPool, path_length, pool_folder
+from gniah.generator.graphniah.pruning import PrunedGraph, bounds, depth_within, prune
+from gniah.records.canonical import digest
+from gniah.records.command_line import Progress, say
+from gniah.records.errors import ImpossibleRequest, UsageFault
+from gniah.records.files import locked_folder
+from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
+
+SEARCH_RULES = 1
+
+
+def usable_graph(store: GraphStore) -> CitationGraph:
+    """Return the undirected graph of the papers with usable metadata; only they may stand on a path."""
+    citing, cited = store.edges()
+    return CitationGraph.from_citations(store.usable_ids(), citing, cited)
+
+
+def sample_pools(
+    store: GraphStore,
+    out: Path,
+    *,
+    depths: Sequence[int],
+    count: int,
+    seed: int,
+    max_uses: int = 100,
+    allow_fewer: bool = False,
+) -> list[dict[str, Any]]:
+    """Write a pool of paths for each depth below `out`; return for each what pruning and search came to.
+
+    A pool that is there already, from the same graph and settings, is kept. Raises ImpossibleRequest when a depth gives
+    fewer paths than asked for, unless `allow_fewer`; none at all is always an error.
+    """
+    for depth in depths:
+        if depth < 2:
+            raise UsageFault(f"a question depth is at least 2, not {depth}")
+    if len(set(depths)) < len(depths) or not depths:
+        raise UsageFault("name each question depth once", remedy="as in --depths 4,8,16,32")
+    rows = []
+    with locked_folder(out):
+        sampler = _Sampler(store, count, seed, max_uses)
+        for depth in depths:
+            row = sampler.reuse(out, depth) or sampler.sample(out, depth, allow_fewer)
+            rows.append(row)
+    return rows
+
+
+class _Sampler:
+    """Samples pools of one graph with one set of limits; the graph is read when it is first needed."""
+
+    def __init__(self, store: GraphStore, count: int, seed: int, max_uses: int) -> None:
+        self._store = store
+        self._seed = seed
+        self._limits = PathLimits(wanted=count, max_uses=max_uses)
+        self._graph: CitationGraph | None = None
+        self._cutoff = str(store.manifest.content["cutoff"])
+
+    @property
+    def graph(self) -> CitationGraph:
+        if self._graph is None:
+            self._graph = usable_graph(self._store)
+        return self._graph
+
+    def _parameters(self, depth: int) -> dict[str, Any]:
+        return {
+            "graph": self._store.manifest.digest,
+            "cutoff": self._cutoff,
+            "question_depth": depth,
+            "seed": self._seed,
+            "rules": SEARCH_RULES,
+            "limits": dict(vars(self._limits)),
+        }
+
+    def reuse(self, out: Path, depth: int) -> dict[str, Any] | None:
+        """Return the row of a pool that was sampled before with the same settings, or None."""
+        folder = pool_folder(out, self._cutoff, depth)
+        if not (folder / MANIFEST_NAME).exists():
+            return None
+        manifest = Manifest.read(folder, SEARCH_SCHEMA)
+        if manifest.content.get("parameters") != self._parameters(depth):
+            raise UsageFault(
+                f"{folder}: holds paths of another graph or other settings", remedy="choose another --out folder"
+            )
+        say(f"k = {depth}: the paths are there already; nothing to do")
+        return {**manifest.content["counts"], "seconds": manifest.run["search_seconds"]}
+
+    def sample(self, out: Path, depth: int, allow_fewer: bool) -> dict[str, Any]:
+        """Prune, search, index and write one pool."""
+        clock = RunClock()
+        began = time.perf_counter()
+        pruned = prune(self.graph, path_length(depth))
+        if not pruned.papers:
+            raise self._too_deep(depth)
+        titles = self._titles(pruned)
+        key = digest({"paths": self._parameters(depth)})
+        with Progress(f"k = {depth}: paths found", self._limits.wanted) as progress:
+            reached = 0
+
+            def told(found: int) -> None:
+                nonlocal reached
+                progress.advance(found - reached)
+                reached = found
+
+            search = search_paths(pruned, key, self._limits, titles=titles, progress=told)
+        self._check_enough(depth, search, allow_fewer)
+        by_id = dict(zip(pruned.graph.ids.tolist(), titles, strict=True))
+        index = CompatibilityIndex.build(search.paths, by_id, self.graph)
+        pool = PathPool(depth, self._store.manifest.digest, self._cutoff, self._seed, search.paths, index)
+        counts = _counts(depth, pruned, search, index, len(self.graph))
+        content = {"parameters": self._parameters(depth), "counts": counts, "paths": pool.digest}
+        seconds = round(time.perf_counter() - began, 2)
+        manifest = Manifest(SEARCH_SCHEMA, content, clock.run("rustworkx", "numpy", search_seconds=seconds))
+        pool.write(pool_folder(out, self._cutoff, depth), manifest)
+        return {**counts, "seconds": seconds}
+
+    def _titles(self, pruned: PrunedGraph) -> list[str]:
+        return [paper.title_key for paper in self._store.papers(pruned.graph.ids.tolist())]
+
+    def _too_deep(self, depth: int) -> ImpossibleRequest:
+        longest = int(bounds(self.graph).through.max(initial=0))
+        possible = depth_within(longest)
+        return ImpossibleRequest(
+            f"no path of {path_length(depth)} papers (k = {depth}) can exist in this graph: the longest bound "
+            f"through any paper is {longest}",
+            remedy=f"use a depth of at most {possible}" if possible else "use a larger graph or an earlier cutoff",
+        )
+
+    def _check_enough(self, depth: int, search: PathSearch, allow_fewer: bool) -> None:
+        found, wanted = len(search.paths), self._limits.wanted
+        if found >= wanted:
+            return
+        why = {
+            "no start left": "no paper is left that another path could begin at",
+            "no new path": f"the last {self._limits.patience} searches brought no new path",
+        }.get(search.reason, search.reason)
+        message = f"k = {depth}: {found:,} of {wanted:,} paths were found, and {why}"
+        if not found or not allow_fewer:
+            raise ImpossibleRequest(
+                message,
+                remedy=f"use --count {found} or --allow-fewer, or raise --max-uses" if found else "use a smaller depth",
+            )
+        say(message)
+
+
+def _counts(
+    depth: int, pruned: PrunedGraph, search: PathSearch, index: CompatibilityIndex, papers: int
+) -> dict[str, Any]:
+    return {
+        "question_depth": depth,
+        "path_length": pruned.length,
+        "papers_before": papers,
+        "papers_after": pruned.papers,
+        "edges_after": pruned.edges,
+        "rounds": pruned.rounds,
+        "paths": len(search.paths),
+        "papers_on_paths": len({paper for path in search.paths for paper in path}),
+        "can_stand_together": len(index.largest_group_found()),
+        "compatible_pairs": index.count_tuples(2) // 2,
+        "starts": search.starts,
+        "steps": search.steps,
+    }

@@ -1,0 +1,223 @@
+"""Which papers can lie on a path of a given length (GraphNIAH A.2.1, "Pruning").
+
+The longest simple path is NP-hard, so two upper bounds stand in for it: the size of a paper's component, and
+a bound from the biconnected components. Both are never under the truth, so no paper that lies on such a path
+is lost.
+
+A *block* is a maximal set of papers that no single paper's removal cuts apart (two papers, for an edge on no
+cycle), a *cut paper* one that lies in several. Blocks and cut papers form a forest. A path runs through the
+blocks of one chain of it, and can take at most all papers of each. So with
+
+    arm(B, c) = |B| - 1 + the best arm that leaves B through a cut paper other than c, if there is one,
+
+the most papers beyond c for a path that goes from c into B, a path that has an edge in B has at most
+
+    through(B) = |B| + the two best arms that leave B through two different cut papers.
+
+The bound through a paper is the greatest of its blocks. (A path that crosses the paper from one block into
+another is counted there: the paper is then one of the two cut papers.) The bound as an endpoint is 1 plus its
+best arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import rustworkx
+from gniah.generator.graphniah.citation_graph import CitationGraph, Ids, ascending
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+MIN_DEPTH = 2
+
+
+def path_length(depth: int) -> int:
+    """Return how many papers a path has for question depth k: 3k - 2. Raises ValueError for k under 2."""
+    if depth < MIN_DEPTH:
+        raise ValueError(f"the question depth must be at least {MIN_DEPTH}, not {depth}")
+    return 3 * depth - 2
+
+
+def depth_within(length: int) -> int | None:
+    """Return the greatest question depth whose paths have at most `length` papers, None if none has."""
+    depth = (length + 2) // 3
+    return depth if depth >= MIN_DEPTH else None
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Upper bounds, in papers, on the longest simple path at each node; both of shape (papers,)."""
+
+    through: Ids
+    """Of a path that contains the paper."""
+    endpoint: Ids
+    """Of a path that begins at the paper."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedGraph:
+    """What is left of a citation graph for paths of `length` papers, with its bounds."""
+
+    graph: CitationGraph
+    length: int
+    bounds: Bounds
+    """Of the pruned graph itself."""
+    rounds: int
+    """How often papers were dropped until nothing changed."""
+    papers_before: int
+    edges_before: int
+    components: int
+    """How many connected components are left."""
+
+    @property
+    def papers(self) -> int:
+        """How many papers are left."""
+        return len(self.graph)
+
+    @property
+    def edges(self) -> int:
+        """How many undirected edges are left."""
+        return self.graph.edges
+
+
+def bounds(graph: CitationGraph) -> Bounds:
+    """Return the bounds of every paper of a graph, in time linear in its papers and edges."""
+    block, member, sizes = _blocks(graph)
+    through = np.ones(len(graph), np.int64)
+    endpoint = np.ones(len(graph), np.int64)
+    if not len(sizes):
+        return Bounds(through, endpoint)
+    places = np.bincount(member, minlength=len(graph))
+    cuts = np.flatnonzero(places > 1)
+    number = np.full(len(graph), -1, np.int64)
+    number[cuts] = np.arange(len(cuts))
+    # The forest: blocks come first, weighing the papers they add to a path that enters; cut papers weigh
+    # nothing.
+    joins = number[member] >= 0
+    weights = np.concatenate((sizes - 1, np.zeros(len(cuts), np.int64)))
+    best, second = _best_arms(weights, block[joins], len(sizes) + number[member[joins]])
+    np.maximum.at(through, member, (sizes + best[: len(sizes)] + second[: len(sizes)])[block])
+    # A paper that is no cut paper begins in its one block and may leave it through any cut paper of it.
+    plain = ~joins
+    endpoint[member[plain]] = (sizes + best[: len(sizes)])[block[plain]]
+    endpoint[cuts] = 1 + best[len(sizes) :]
+    return Bounds(through, endpoint)
+
+
+def longest_bound(graph: CitationGraph) -> int:
+    """Return an upper bound on the papers of the longest simple path; 0 for a graph without papers."""
+    return int(bounds(graph).through.max(initial=0))
+
+
+def prune(graph: CitationGraph, length: int, known: Bounds | None = None) -> PrunedGraph:
+    """Drop the papers that lie on no path of `length` papers by the bounds, until nothing changes.
+
+    `known` are the bounds of `graph`, if they have been computed already: they are the same for every length.
+    They say all that the size of a component says, since no bound exceeds it. Raises ValueError for a length
+    under 1.
+    """
+    if length < 1:
+        raise ValueError(f"a path has at least one paper, not {length}")
+    kept, rounds = graph, 0
+    if known is not None and not (known.through >= length).all():
+        kept, rounds = graph.subgraph(known.through >= length), 1
+    while True:
+        kept, dropped = _drop_small_components(kept, length)
+        now = bounds(kept)
+        stays = now.through >= length
+        rounds += bool(dropped or not stays.all())
+        if stays.all():
+            break
+        # The blocks of the longest chain of a kept paper all have a bound as great and are kept whole, so one
+        # round settles it for these bounds; the next one only recomputes the bounds of what is left.
+        kept = kept.subgraph(stays)
+    return PrunedGraph(
+        kept, length, now, rounds, len(graph), graph.edges, _components(kept)[0] if len(kept) else 0
+    )
+
+
+def _components(graph: CitationGraph) -> tuple[int, npt.NDArray[np.int32]]:
+    count, label = connected_components(graph.matrix(), directed=False)
+    return int(count), label
+
+
+def _drop_small_components(graph: CitationGraph, length: int) -> tuple[CitationGraph, bool]:
+    if not len(graph):
+        return graph, False
+    _, label = _components(graph)
+    big = np.bincount(label)[label] >= length
+    return graph.subgraph(big), not big.all()
+
+
+def _blocks(graph: CitationGraph) -> tuple[Ids, Ids, Ids]:
+    """Return the memberships (block, node), sorted by both, each once, and every block's size in papers.
+
+    A paper without neighbours is in no block.
+    """
+    if not graph.edges:
+        none = np.zeros(0, np.int64)
+        return none, none, none
+    one, other = graph.edge_list()
+    # Our edges are simple already, and the check for parallel ones costs more than the blocks do.
+    whole = rustworkx.PyGraph(multigraph=True)
+    whole.add_nodes_from([None] * len(graph))
+    whole.extend_from_edge_list(list(zip(one.tolist(), other.tolist(), strict=True)))
+    found = rustworkx.biconnected_components(whole)
+    ends = _whole_numbers(chain.from_iterable(found.keys()), 2 * graph.edges)
+    block = np.repeat(_whole_numbers(found.values(), graph.edges), 2)
+    joined = ascending(block * len(graph) + ends)
+    block, member = joined // len(graph), joined % len(graph)
+    return block, member, np.bincount(block)
+
+
+def _whole_numbers(values: Iterable[int], count: int) -> Ids:
+    return np.fromiter(values, np.int64, count)
+
+
+def _best_arms(weights: Ids, one: Ids, other: Ids) -> tuple[Ids, Ids]:
+    """Return the best and the second best arm, by two different edges, of each node of a weighted forest.
+
+    An arm is a path away from the node, and counts the weights beyond it; where there is none it is 0. `one`
+    and `other` are the ends of the forest's edges. Every edge is used once in each direction, from the leaves
+    to the roots and back, without recursion, since a forest may be as deep as it is large.
+    """
+    order, parents = _rooted(len(weights), one, other)
+    weight, parent = weights.tolist(), parents.tolist()
+    best, second = [0] * len(weight), [0] * len(weight)
+    for node in reversed(order):
+        up = parent[node]
+        if up >= 0:
+            _keep_best(best, second, up, weight[node] + best[node])
+    for node in order:
+        up = parent[node]
+        if up >= 0:
+            # What the parent offers beyond this node: its best arm, unless that is the one that leads here.
+            leads_here = best[up] == weight[node] + best[node]
+            _keep_best(best, second, node, weight[up] + (second[up] if leads_here else best[up]))
+    return np.array(best, np.int64), np.array(second, np.int64)
+
+
+def _keep_best(best: list[int], second: list[int], node: int, arm: int) -> None:
+    if arm > best[node]:
+        best[node], second[node] = arm, best[node]
+    elif arm > second[node]:
+        second[node] = arm
+
+
+def _rooted(count: int, one: Ids, other: Ids) -> tuple[list[int], Ids]:
+    """Return the nodes of a forest, parents before children, and the parent of each, -1 for a root."""
+    shape = (count, count)
+    _, label = connected_components(
+        coo_array((np.ones(len(one), np.int8), (one, other)), shape=shape), directed=False
+    )
+    _, roots = np.unique(label, return_index=True)
+    # A node beyond the last holds all roots, so that one search orders the whole forest.
+    ends = np.concatenate((one, np.full(len(roots), count))), np.concatenate((other, roots))
+    joined = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(count + 1, count + 1)).tocsr()
+    order, parents = breadth_first_order(joined, count, directed=False)
+    parents = np.where(parents[:count] == count, -1, parents[:count])
+    return order[1:].tolist(), parents.astype(np.int64)

@@ -1,0 +1,124 @@
+"""Step 4: drawing distractors until the prompt is full (GraphNIAH A.2.4), for any family.
+
+The rule, whichever way it is computed: distractors are drawn one at a time until the whole request reaches L tokens
+under any tokenizer or is within 100 of it. Of the last one, blocks are kept from its beginning as long as the largest
+count is at most L. Every block has a random number from the moment it is drawn, and the context stands in the order
+of these numbers, for every count too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gniah.records.streams import Stream
+
+NEAR = 100
+NEEDLE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Distractor:
+    """One distractor as it was drawn: its blocks in order, and what `pool.jsonl` says of its source."""
+
+    source: Mapping[str, Any]
+    blocks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBlock:
+    """A block with its random number. `distractor` is the distractor's number, or NEEDLE; `block` counts within it."""
+
+    number: int
+    distractor: int
+    block: int
+    text: str
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Return what the context is sorted by: the random number, then the order of drawing."""
+        return (self.number, self.distractor, self.block)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A filled prompt: its blocks in context order, the counts by tokenizer, and how it came to an end.
+
+    `kept` says for each distractor how many of its blocks stand in the prompt; `stopped` is "near" (within 100 tokens of L),
+    "full" (the next block did not fit) or "exhausted" (nothing was left to draw).
+    """
+
+    blocks: tuple[PlacedBlock, ...]
+    counts: Mapping[str, int]
+    distractors: tuple[Distractor, ...]
+    kept: tuple[int, ...]
+    stopped: str
+
+
+class Count(Protocol):
+    """Counts the whole request for a context given as blocks in order, by tokenizer label."""
+
+    def __call__(self, texts: Sequence[str]) -> dict[str, int]:
+        """Return the length of the request in tokens, by label."""
+
+
+class NeedlesTooLong(Exception):  # noqa: N818  (a turn of events, not a fault)
+    """The needles alone exceed the limit. `counts` says by how much."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        super().__init__(f"the needles alone take {max(counts.values())} tokens")
+        self.counts = counts
+
+
+Pack = Callable[[Sequence[str], Iterator[Distractor], int, Count, Stream], Packed]
+
+
+def pack_plainly(
+    needles: Sequence[str], distractors: Iterator[Distractor], limit: int, count: Count, stream: Stream
+) -> Packed:
+    """Pack by the rule as it is written: the whole request is counted after each distractor, then after each block.
+
+    Slow, and right by inspection: it is what any faster way must agree with, block for block. Raises NeedlesTooLong.
+    """
+    placed = [PlacedBlock(stream.bits(64), NEEDLE, number, text) for number, text in enumerate(needles)]
+    counts = _counted(placed, count)
+    if max(counts.values()) > limit:
+        raise NeedlesTooLong(counts)
+    used: list[Distractor] = []
+    kept: list[int] = []
+    stopped = "near" if max(counts.values()) >= limit - NEAR else ""
+    while not stopped:
+        distractor = next(distractors, None)
+        if distractor is None:
+            stopped = "exhausted"
+            break
+        number = len(used)
+        blocks = [
+            PlacedBlock(stream.bits(64), number, place, text) for place, text in enumerate(distractor.blocks)
+        ]
+        used.append(distractor)
+        whole = _counted(placed + blocks, count)
+        if max(whole.values()) <= limit:
+            placed, counts = placed + blocks, whole
+            kept.append(len(blocks))
+            if max(counts.values()) >= limit - NEAR:
+                stopped = "near"
+            continue
+        stopped = "full"
+        kept.append(0)
+        for block in blocks:
+            longer = _counted([*placed, block], count)
+            if max(longer.values()) > limit:
+                break
+            placed, counts = [*placed, block], longer
+            kept[-1] += 1
+    return Packed(tuple(sorted(placed, key=_place)), counts, tuple(used), tuple(kept), stopped)
+
+
+def _place(block: PlacedBlock) -> tuple[int, int, int]:
+    return block.place
+
+
+def _counted(placed: Sequence[PlacedBlock], count: Count) -> dict[str, int]:
+    return count([block.text for block in sorted(placed, key=_place)])

@@ -1,0 +1,253 @@
+"""Tokenizers: counting text exactly, as the named tokenizer itself does."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import struct
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from gniah.records.canonical import digest
+from gniah.records.errors import InputError, MissingDependency, UsageFault
+from gniah.records.files import read_json, sha256_file, whole_file
+
+# tiktoken keeps a file under the SHA-1 of its address and checks the SHA-256 of what it finds there.
+_RANK_FILES = {
+    "o200k_base": (
+        "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken",
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        "o200k.vocab",
+    ),
+}
+_TOKENS_PER_MESSAGE = 3
+_TOKENS_PER_PROMPT = 3
+
+
+class Tokenizer(Protocol):
+    """What a tokenizer must give. Special tokens that stand in a text are counted as plain text."""
+
+    @property
+    def name(self) -> str:
+        """How the tokenizer is named in settings: `tiktoken:o200k_base`, `file:PATH`."""
+
+    @property
+    def label(self) -> str:
+        """The key in `token_counts`."""
+
+    @property
+    def digest(self) -> str:
+        """The hash of all that counts depend on: vocabulary, rules, chat format."""
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+
+    def count_request(self, system_prompt: str, user_prompt: str) -> int:
+        """Return the number of tokens of a whole request, chat format included."""
+
+
+class TiktokenTokenizer:
+    """An encoding of tiktoken, with 3 tokens a message and 3 a prompt for the chat format (GraphNIAH A.2.4)."""
+
+    def __init__(self, encoding_name: str, label: str) -> None:
+        self.name = f"tiktoken:{encoding_name}"
+        self.label = label
+        self._encoding = _tiktoken_encoding(encoding_name)
+        known = _RANK_FILES.get(encoding_name)
+        self.digest = digest(
+            {
+                "tokenizer": self.name,
+                "ranks": known[1] if known else self._encoding.n_vocab,
+                "chat": {"per_message": _TOKENS_PER_MESSAGE, "per_prompt": _TOKENS_PER_PROMPT},
+            }
+        )
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        return len(self._encoding.encode_ordinary(text))
+
+    def count_request(self, system_prompt: str, user_prompt: str) -> int:
+        """Return the tokens of both messages and of the chat format around them."""
+        return self.count(system_prompt) + self.count(user_prompt) + 2 * _TOKENS_PER_MESSAGE + _TOKENS_PER_PROMPT
+
+
+class FileTokenizer:
+    """A `tokenizer.json` of the tokenizers library, with its chat template when it has one.
+
+    The template is looked for in `chat_template.jinja` and in `tokenizer_config.json` beside the file. It is
+    rendered with the generation prompt, in Jinja's immutable sandbox. Without one a request counts as its two texts.
+    """
+
+    def __init__(self, path: Path, label: str) -> None:
+        from tokenizers import Tokenizer as HuggingFaceTokenizer
+
+        self.name = f"file:{path.name}"
+        self.label = label
+        if not path.is_file():
+            raise InputError(f"{path}: no such tokenizer file", remedy="give file:PATH of a tokenizer.json")
+        try:
+            self._tokenizer: Any = HuggingFaceTokenizer.from_file(str(path))
+        except Exception as error:  # noqa: BLE001  (the library raises a bare Exception for any bad file)
+            raise InputError(f"{path}: not a tokenizer file: {error}") from None
+        # Otherwise a text that spells a special token would be read as that token.
+        self._tokenizer.encode_special_tokens = True
+        self._template, self._special = _chat_template(path.parent)
+        self.digest = digest(
+            {"tokenizer": sha256_file(path), "chat": self._template, "special": dict(sorted(self._special.items()))}
+        )
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def count_request(self, system_prompt: str, user_prompt: str) -> int:
+        """Return the tokens of the chat-formatted request."""
+        if self._template is None:
+            return self.count(system_prompt) + self.count(user_prompt)
+        return self._count_rendered(self._template, system_prompt, user_prompt)
+
+    def _count_rendered(self, template: str, system_prompt: str, user_prompt: str) -> int:
+        """Count the template's own text with its special tokens, and the two messages as plain text.
+
+        The messages are rendered as marks, and the text around the marks is counted as the template's.
+        """
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        marks = ("\ue000gniah-system\ue000", "\ue000gniah-user\ue000")
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
+        messages = [{"role": "system", "content": marks[0]}, {"role": "user", "content": marks[1]}]
+        rendered = environment.from_string(template).render(
+            messages=messages, add_generation_prompt=True, **self._special
+        )
+        pieces = re.split("|".join(map(re.escape, marks)), rendered)
+        around = 0
+        self._tokenizer.encode_special_tokens = False
+        try:
+            around = sum(len(self._tokenizer.encode(piece, add_special_tokens=False).ids) for piece in pieces)
+        finally:
+            self._tokenizer.encode_special_tokens = True
+        return around + self.count(system_prompt) + self.count(user_prompt)
+
+
+def load_tokenizers(names: Sequence[str]) -> tuple[Tokenizer, ...]:
+    """Return the tokenizers of settings like `tiktoken:o200k_base` or `LABEL=file:PATH`, sorted by label.
+
+    Raises UsageFault for a name that is not understood or a label given twice.
+    """
+    found = sorted((_load(name) for name in names), key=lambda tokenizer: tokenizer.label)
+    labels = [tokenizer.label for tokenizer in found]
+    if not found:
+        raise UsageFault("at least one tokenizer is needed", remedy="add --tokenizer tiktoken:o200k_base")
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageFault(f"two tokenizers have the label {label!r}", remedy="name them as LABEL=NAME")
+    return tuple(found)
+
+
+def _load(text: str) -> Tokenizer:
+    match = re.fullmatch(r"(?:([\w.-]+)=)?(tiktoken|file):(.+)", text)
+    if match is None:
+        raise UsageFault(
+            f"{text!r} does not name a tokenizer", remedy="use tiktoken:o200k_base or LABEL=file:PATH/tokenizer.json"
+        )
+    label, kind, rest = match[1], match[2], match[3]
+    if kind == "tiktoken":
+        return TiktokenTokenizer(rest, label or rest)
+    return FileTokenizer(Path(rest), label or Path(rest).parent.name or "file")
+
+
+def request_counts(tokenizers: Sequence[Tokenizer], system_prompt: str, user_prompt: str) -> dict[str, int]:
+    """Return the length of a request under each tokenizer, by label."""
+    return {tokenizer.label: tokenizer.count_request(system_prompt, user_prompt) for tokenizer in tokenizers}
+
+
+def _chat_template(folder: Path) -> tuple[str | None, Mapping[str, str]]:
+    special: dict[str, str] = {}
+    template: str | None = None
+    config = folder / "tokenizer_config.json"
+    if config.is_file():
+        value = read_json(config)
+        if isinstance(value.get("chat_template"), str):
+            template = value["chat_template"]
+        for name in ("bos_token", "eos_token", "unk_token", "pad_token"):
+            token = value.get(name)
+            if isinstance(token, Mapping):
+                token = token.get("content")
+            if isinstance(token, str):
+                special[name] = token
+    file = folder / "chat_template.jinja"
+    if file.is_file():
+        template = file.read_text(encoding="utf-8")
+    return template, special
+
+
+@cache
+def _tiktoken_encoding(name: str) -> Any:
+    import tiktoken
+
+    if name not in tiktoken.list_encoding_names():
+        known = ", ".join(sorted(tiktoken.list_encoding_names()))
+        raise UsageFault(f"tiktoken has no encoding {name!r}; it has {known}")
+    if name in _RANK_FILES:
+        _offer_ranks(name)
+    try:
+        return tiktoken.get_encoding(name)
+    except (OSError, ValueError) as error:
+        raise MissingDependency(
+            f"the ranks of {name} could not be loaded: {error}",
+            remedy="pip install quicktok-v1, or set TIKTOKEN_CACHE_DIR to a folder that holds them",
+        ) from None
+
+
+def _offer_ranks(name: str) -> None:
+    """Put an encoding's ranks where tiktoken looks first, unless they are there, from a package that has them.
+
+    tiktoken itself then checks their hash, so nothing is taken on trust.
+    """
+    address, wanted, vocabulary = _RANK_FILES[name]
+    folder = _tiktoken_cache()
+    if folder is None:
+        return
+    path = folder / hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
+    if path.is_file() and sha256_file(path) == wanted:
+        return
+    package = importlib.util.find_spec("quicktok")
+    if package is None or package.origin is None:
+        return
+    source = Path(package.origin).parent / "data" / vocabulary
+    if not source.is_file():
+        return
+    ranks = _ranks_of(source.read_bytes())
+    if hashlib.sha256(ranks).hexdigest() != wanted:
+        return
+    with whole_file(path) as stream:
+        stream.write(ranks)
+
+
+def _tiktoken_cache() -> Path | None:
+    """Return the folder where tiktoken keeps its files, by its own rules; None when it keeps none."""
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if variable in os.environ:
+            return Path(os.environ[variable]) if os.environ[variable] else None
+    return Path(tempfile.gettempdir()) / "data-gym-cache"
+
+
+def _ranks_of(vocabulary: bytes) -> bytes:
+    """Return the lines of a `.tiktoken` file for a vocabulary of (length: u16, bytes, rank: u32) entries."""
+    import base64
+
+    (entries,) = struct.unpack_from("<I", vocabulary)
+    position = 4
+    lines: dict[int, bytes] = {}
+    for _ in range(entries):
+        (length,) = struct.unpack_from("<H", vocabulary, position)
+        token = vocabulary[position + 2 : position + 2 + length]
+        (rank,) = struct.unpack_from("<I", vocabulary, position + 2 + length)
+        position += 6 + length
+        lines[rank] = base64.b64encode(token) + b" " + str(rank).encode() + b"\n"
+    return b"".join(lines[rank] for rank in sorted(lines))

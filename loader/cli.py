@@ -1,0 +1,28 @@
+"""The program `gniah-load`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gniah.records.command_line import program, run
+from gniah.records.families import CommandSpec
+
+
+def _commands() -> Mapping[str, CommandSpec]:
+    return {
+        "filter": CommandSpec(
+            "gniah.loader.commands:filter_command", "Make Parquet files of the eligible papers and citations."
+        ),
+        "import": CommandSpec("gniah.loader.importing:import_command", "Build a graph store from the Parquet files."),
+        "stats": CommandSpec("gniah.loader.exploring:stats_command", "Describe the graph in a store."),
+        "query": CommandSpec("gniah.loader.exploring:query_command", "Run a named query."),
+        "cypher": CommandSpec("gniah.loader.exploring:cypher_command", "Run a reading Cypher statement."),
+    }
+
+
+GROUP = program("gniah-load", "Turn S2AG shards into a citation graph, and look at it.", _commands)
+
+
+def main() -> None:
+    """Run `gniah-load`."""
+    run(GROUP)
