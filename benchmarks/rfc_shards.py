@@ -109,9 +109,7 @@ def read_rows(path: Path) -> Iterable[dict[str, Any]]:
 
 
 def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    text = b"".join(
-        json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n" for row in rows
-    )
+    text = b"".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n" for row in rows)
     part = path.with_name(f".{path.name}.part")
     part.write_bytes(gzip.compress(text, compresslevel=9, mtime=0))
     part.replace(path)

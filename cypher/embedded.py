@@ -238,7 +238,10 @@ def _copy_in(graph: Path, database: Path) -> dict[str, int]:
     try:
         for statement in _SCHEMA:
             session.run(statement)
-        papers, citations = literal(graph / "papers.parquet"), literal(graph / "citations.parquet")
+        papers, citations = (
+            literal(graph / "papers.parquet", read=True),
+            literal(graph / "citations.parquet", read=True),
+        )
         session.run(f"COPY Paper FROM (LOAD FROM {papers} RETURN {_PAPER_COLUMNS})")
         session.run(f"COPY CITES FROM (LOAD FROM {citations} RETURN citing, cited, isinfluential)")
         session.run("CHECKPOINT")
@@ -279,9 +282,14 @@ def holds(folder: Path, graph: Manifest) -> Manifest | None:
     return manifest if same else None
 
 
-def literal(path: Path) -> str:
-    """Return a file name as a string literal of the dialect: COPY takes none as a parameter."""
+def literal(path: Path, *, read: bool = False) -> str:
+    """Return a file name as a string literal of the dialect: COPY takes none as a parameter.
+
+    A name that is read is taken for a pattern, so its wildcards are quoted.
+    """
     text = str(path.absolute())
+    if read:
+        text = re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", text)
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -1,9 +1,9 @@
 """A pool as a small graph of its own, for audits: the examples, their components, and what the store says of them.
 
-    (:Example)-[:HAS_COMPONENT]->(:Component)-[:CONTAINS {step}]->(:Paper)
-    (:Example)-[:HAS_OPTION {label}]->(:Paper)
-    (:Paper)-[:IN_TEXT {qid}]->(:Paper)       a citation that an example shows
-    (:Paper)-[:CITES]->(:Paper)               a citation that the store holds
+(:Example)-[:HAS_COMPONENT]->(:Component)-[:CONTAINS {step}]->(:Paper)
+(:Example)-[:HAS_OPTION {label}]->(:Paper)
+(:Paper)-[:IN_TEXT {qid}]->(:Paper)       a citation that an example shows
+(:Paper)-[:CITES]->(:Paper)               a citation that the store holds
 """
 
 from __future__ import annotations
@@ -122,9 +122,7 @@ def _key_type(node: str) -> str:
     return columns[next(iter(columns))][1]
 
 
-def _copy_table(
-    session: Session, name: str, columns: Mapping[str, str], tables: PoolTables, folder: Path
-) -> None:
+def _copy_table(session: Session, name: str, columns: Mapping[str, str], tables: PoolTables, folder: Path) -> None:
     """Write rows as JSON lines, let DuckDB make Parquet of them, and COPY that: no quoting rules of ours."""
     import duckdb
 

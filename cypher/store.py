@@ -97,7 +97,7 @@ def build_store(graph: Path, address: str) -> Manifest:
 
 
 def store_holds(address: str, graph: Manifest) -> Manifest | None:
-    """Return the manifest of the store at an address when it was built from this very graph by this engine, else None."""
+    """Return the manifest of a store that was built from this very graph by this engine, else None."""
     from gniah.cypher.embedded import holds
 
     return holds(_folder(address), graph)

@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 
 import click
+
 from gniah.evaluator.models import OFFLINE, ModelSettings, open_model
 from gniah.evaluator.results import model_json, write_scores
 from gniah.evaluator.runs import OFFLINE_SYNC_EVERY, RunCounts, held_responses, open_pool, run_model
@@ -24,22 +25,14 @@ _COUNT_RANGE = click.option(
     metavar="MIN MAX",
     help="Smallest and largest right answer of a task answered by a number. [default: the family's own]",
 )
-_JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Write JSON to standard output instead of tables."
-)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output instead of tables.")
 
 
 @click.command("run")
 @click.argument("examples", type=_PATH)
-@click.option(
-    "--model", "models", multiple=True, required=True, help=f"A model: {', '.join(OFFLINE)}. Repeatable."
-)
-@click.option(
-    "--out", type=_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it."
-)
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Ask each example N times."
-)
+@click.option("--model", "models", multiple=True, required=True, help=f"A model: {', '.join(OFFLINE)}. Repeatable.")
+@click.option("--out", type=_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it.")
+@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Ask each example N times.")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask the first N examples only.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random model.")
 @click.option(
@@ -69,7 +62,7 @@ def run_command(
     \b
     Example:
       gniah-eval run BENCH --model text-solver --model random --out RUN
-    """  # noqa: D301  (click takes the backspace itself as its mark)
+    """
     settings = ModelSettings(seed, _constants(constant_answers), _checked(count_range))
     opened = [open_model(name, settings) for name in dict.fromkeys(models)]
     path = examples_path(examples)
@@ -111,7 +104,7 @@ def score_command(
     \b
     Example:
       gniah-eval score BENCH RUN
-    """  # noqa: D301
+    """
     path = examples_path(examples)
     with held_responses(run, say) as responses:
         chosen = (response for response in responses if not models or response.model in models)

@@ -155,9 +155,7 @@ def open_model(name: str, settings: ModelSettings) -> Model:
     """Return the model of a name. Raises UsageFault when there is none."""
     constructor = OFFLINE.get(name)
     if constructor is None:
-        raise UsageFault(
-            f"there is no model {name!r}; known are {', '.join(OFFLINE)}", remedy="choose one of these"
-        )
+        raise UsageFault(f"there is no model {name!r}; known are {', '.join(OFFLINE)}", remedy="choose one of these")
     return constructor(settings)
 
 

@@ -120,9 +120,7 @@ def _grouped(text: str) -> str:
 def _visible(text: str) -> str:
     """Drop format characters (zero-width, joiners, direction marks) and controls that are not white space."""
     return "".join(
-        character
-        for character in text
-        if character.isspace() or unicodedata.category(character) not in ("Cf", "Cc")
+        character for character in text if character.isspace() or unicodedata.category(character) not in ("Cf", "Cc")
     )
 
 

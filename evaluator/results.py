@@ -35,9 +35,7 @@ def labels(models: Sequence[ModelScores]) -> list[str]:
     """Return a name to show for each: the model's, with a hash where a name and effort has several."""
     shared = Counter((model.model, model.reasoning_effort) for model in models)
     return [
-        model.model
-        if shared[model.model, model.reasoning_effort] == 1
-        else f"{model.model} [{settings_hash(model)}]"
+        model.model if shared[model.model, model.reasoning_effort] == 1 else f"{model.model} [{settings_hash(model)}]"
         for model in models
     ]
 

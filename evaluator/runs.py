@@ -49,9 +49,7 @@ class InferencePool:
     `done` holds the keys of all complete answers; `duplicates` counts further complete answers to one key.
     """
 
-    def __init__(
-        self, path: Path, stream: BinaryIO, done: set[str], duplicates: int, sync_every: int
-    ) -> None:
+    def __init__(self, path: Path, stream: BinaryIO, done: set[str], duplicates: int, sync_every: int) -> None:
         self.path = path
         self.done = done
         self.duplicates = duplicates
@@ -144,9 +142,7 @@ def mend(path: Path, notice: Notice) -> int:
             stream.truncate(whole)
             stream.flush()
             os.fsync(stream.fileno())
-            notice(
-                f"{path}: its last line was cut, {size - whole} bytes taken off; that request is made again"
-            )
+            notice(f"{path}: its last line was cut, {size - whole} bytes taken off; that request is made again")
     return size - whole
 
 

@@ -188,9 +188,7 @@ class _Group:
     duplicates: int = 0
 
 
-def score(
-    examples: Iterable[Example], responses: Iterable[Response], count_range: CountRange | None = None
-) -> Scores:
+def score(examples: Iterable[Example], responses: Iterable[Response], count_range: CountRange | None = None) -> Scores:
     """Score responses against examples; both are read once, and neither is kept whole.
 
     Raises InputError for an example that no installed family knows, or whose own answer cannot be read.

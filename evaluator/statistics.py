@@ -29,9 +29,7 @@ def wilson_interval(correct: int, n: int, z: float = Z_95) -> tuple[float, float
     centre = (rate + z * z / (2 * n)) / shrink
     half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / shrink
     # At 0 and n one bound is exact, and rounding must not push it past the end.
-    return (0.0 if correct == 0 else max(0.0, centre - half)), (
-        1.0 if correct == n else min(1.0, centre + half)
-    )
+    return (0.0 if correct == 0 else max(0.0, centre - half)), (1.0 if correct == n else min(1.0, centre + half))
 
 
 def guessing_rate(answers: int) -> Fraction:

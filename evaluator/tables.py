@@ -36,22 +36,17 @@ def variable_table(scores: Scores) -> str:
                 skipped[variable] = None
                 continue
             rows += [
-                (label, model.reasoning_effort, variable, value, *_cells(summary))
-                for value, summary in values.items()
+                (label, model.reasoning_effort, variable, value, *_cells(summary)) for value, summary in values.items()
             ]
     text = table(("model", "effort", "variable", "value", *_HEADINGS), rows, title="Accuracy by variable")
-    return text + "".join(
-        f"\n{variable}: too many values for a table; see the score files" for variable in skipped
-    )
+    return text + "".join(f"\n{variable}: too many values for a table; see the score files" for variable in skipped)
 
 
 def troubles(scores: Scores) -> list[str]:
     """Return what a person should know beside the numbers, one line each."""
     lines = []
     if scores.duplicate_examples:
-        lines.append(
-            f"{_count(scores.duplicate_examples, 'example')} listed more than once: the first counts"
-        )
+        lines.append(f"{_count(scores.duplicate_examples, 'example')} listed more than once: the first counts")
     for label, model in zip(labels(scores.models), scores.models, strict=True):
         lines += [f"{label}: {line}" for line in _model_troubles(model)]
     return lines
@@ -59,8 +54,7 @@ def troubles(scores: Scores) -> list[str]:
 
 def _model_troubles(model: ModelScores) -> list[str]:
     lines = [
-        f"error: example {response.qid} repeat {response.repeat}: {response.reason}"
-        for response in model.errors[:10]
+        f"error: example {response.qid} repeat {response.repeat}: {response.reason}" for response in model.errors[:10]
     ]
     if len(model.errors) > 10:
         lines.append(f"{len(model.errors) - 10} more errors; see the score file")
@@ -79,9 +73,7 @@ def _count(qids: Sequence[str], noun: str) -> str:
 
 
 def _cells(summary: Summary) -> tuple[str, ...]:
-    low, high = (
-        ("–", "–") if summary.interval is None else (f"{100 * bound:.2f}" for bound in summary.interval)
-    )
+    low, high = ("–", "–") if summary.interval is None else (f"{100 * bound:.2f}" for bound in summary.interval)
     others = [
         f"{status}{'*' if status in NOT_COUNTED else ''} {summary.statuses[status]}"
         for status in STATUSES

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from gniah.records.canonical import digest
 from gniah.records.errors import ImpossibleRequest, InputError
@@ -17,6 +17,8 @@ from gniah.records.files import machine_trouble
 
 CODE_SUFFIXES = (".S", ".c", ".h", ".py", ".rs")
 CLEANING_RULES = 1
+# Folders below a source tree that are not its own text.
+NOT_SOURCES = frozenset({"__pycache__", "site-packages", "dist-packages", "node_modules", ".git"})
 _ANSWER = "\\answer{"
 
 
@@ -85,6 +87,15 @@ class FolderCorpus:
         """Return one document. Raises InputError when its file has changed since the corpus was opened."""
         return self._document(number)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs, without the documents that were read here."""
+        return {name: value for name, value in vars(self).items() if name != "_document"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a corpus from another process; its files are not read again until they are drawn."""
+        vars(self).update(state)
+        self._document = lru_cache(maxsize=256)(self._load)
+
     def _load(self, number: int) -> Document:
         name, sha256 = self._entries[number]
         text = _read_text(self.folder / name)
@@ -130,8 +141,11 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Path]
     """Yield (relative name, path) of the files below a folder, links and cache folders left out."""
     with machine_trouble(folder):
         for path in folder.rglob("*"):
-            if path.suffix in suffixes and path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts:
-                yield path.relative_to(folder).as_posix(), path
+            relative = path.relative_to(folder)
+            if path.suffix not in suffixes or NOT_SOURCES.intersection(relative.parts):
+                continue
+            if path.is_file() and not path.is_symlink():
+                yield relative.as_posix(), path
 
 
 def _read_text(path: Path) -> str | None:

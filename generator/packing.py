@@ -45,8 +45,8 @@ class PlacedBlock:
 class Packed:
     """A filled prompt: its blocks in context order, the counts by tokenizer, and how it came to an end.
 
-    `kept` says for each distractor how many of its blocks stand in the prompt; `stopped` is "near" (within 100 tokens of L),
-    "full" (the next block did not fit) or "exhausted" (nothing was left to draw).
+    `kept` says for each distractor how many of its blocks stand in the prompt; `stopped` is "near" (within 100 tokens
+    of L), "full" (the next block did not fit) or "exhausted" (nothing was left to draw).
     """
 
     blocks: tuple[PlacedBlock, ...]
@@ -63,7 +63,7 @@ class Count(Protocol):
         """Return the length of the request in tokens, by label."""
 
 
-class NeedlesTooLong(Exception):  # noqa: N818  (a turn of events, not a fault)
+class NeedlesTooLong(Exception):
     """The needles alone exceed the limit. `counts` says by how much."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -94,9 +94,7 @@ def pack_plainly(
             stopped = "exhausted"
             break
         number = len(used)
-        blocks = [
-            PlacedBlock(stream.bits(64), number, place, text) for place, text in enumerate(distractor.blocks)
-        ]
+        blocks = [PlacedBlock(stream.bits(64), number, place, text) for place, text in enumerate(distractor.blocks)]
         used.append(distractor)
         whole = _counted(placed + blocks, count)
         if max(whole.values()) <= limit:

@@ -33,23 +33,14 @@ _MEANINGS = {
 }
 
 
-class _Day(click.ParamType):
-    """A day written as YYYY-MM-DD."""
+def _day(ctx: click.Context, param: click.Parameter, value: str) -> datetime.date:
+    """Return the day that was given; a callback, so that a date of a TOML file will do as well."""
+    from gniah.loader.eligibility import parse_date
 
-    name = "date"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime.date:
-        """Return the date, or fail as click does."""
-        from gniah.loader.eligibility import parse_date
-
-        if isinstance(value, datetime.date):  # TOML has dates
-            return value
-        found = parse_date(value)
-        if found is None:
-            self.fail(f"{value!r} is no day of the form YYYY-MM-DD", param, ctx)
-        return found
+    found = parse_date(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no day of the form YYYY-MM-DD", ctx, param)
+    return found
 
 
 @click.command(
@@ -72,7 +63,7 @@ class _Day(click.ParamType):
 )
 @click.option(
     "--cutoff",
-    type=_Day(),
+    callback=_day,
     default=DEFAULT_CUTOFF,
     show_default=True,
     metavar="YYYY-MM-DD",
@@ -112,7 +103,12 @@ def _print_counts(manifest: Manifest, out: Path, as_json: bool) -> None:
     content = manifest.content
     if as_json:
         emit_json(
-            {"out": str(out), "digest": manifest.digest, "cutoff": content["cutoff"], "counts": content["counts"]}
+            {
+                "out": str(out),
+                "digest": manifest.digest,
+                "cutoff": content["cutoff"],
+                "counts": content["counts"],
+            }
         )
         return
     rows = [(_MEANINGS.get(name, name), f"{count:,}") for name, count in content["counts"].items()]

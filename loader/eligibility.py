@@ -1,6 +1,6 @@
 """What one row of a shard means: which papers are eligible, and what a citation says. Pure functions.
 
-SPEC: an eligible paper has a full calendar date on or after the cutoff, and a title that is not empty and has no
+An eligible paper has a full calendar date on or after the cutoff, and a title that is not empty and has no
 MathML markup. No date is ever invented.
 """
 
@@ -99,7 +99,7 @@ def parse_date(value: object) -> datetime.date | None:
 
 
 def has_mathml(title: str) -> bool:
-    """Return whether a title has MathML or the JATS markup around it, as it stands or once entities are unescaped."""
+    """Return whether a title has MathML or the JATS markup around it, raw or with entities unescaped."""
     for _ in range(_UNESCAPE_ROUNDS):
         if "<" in title and _MATHML.search(title):
             return True
@@ -132,8 +132,9 @@ _shown_venue = lru_cache(maxsize=1 << 14)(shown)
 def author_names(authors: object) -> tuple[str, ...]:
     """Return the shown names of an `authors` list in their order.
 
-    Null entries and blank names are dropped, and of entries with the same author id all but the first that has a
-    name. Authors without an id are never taken for each other. Raises RowFault for what is not such a list.
+    Null entries and blank names are dropped, and of entries with the same author id all but the first that
+    has a name. Authors without an id are never taken for each other. Raises RowFault for what is not such a
+    list.
     """
     if authors is None:
         return ()

@@ -1,4 +1,4 @@
-"""Shards in, a graph out: eligible papers and the citations among them, as two Parquet files and a manifest."""
+"""Shards in, a graph out: eligible papers and the citations among them, as Parquet files and a manifest."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def filter_graph(
 ) -> Manifest:
     """Make the graph of the papers from a cutoff on; return its manifest (schema `gniah/graph/1`).
 
-    `papers` and `citations` are shards, or folders of them. `out` gets `papers.parquet`, `citations.parquet` and
-    `manifest.json`, all or nothing; the same rows give the same bytes however they are spread over shards. A folder
-    that holds this very graph is left as it is, one that holds another graph is replaced with `force` only.
-    `report` is told what happens, `advance` how many more rows were read.
+    `papers` and `citations` are shards, or folders of them. `out` gets `papers.parquet`, `citations.parquet`
+    and `manifest.json`, all or nothing; the same rows give the same bytes however they are spread over
+    shards. A folder that holds this very graph is left as it is, one that holds another graph is replaced
+    with `force` only. `report` is told what happens, `advance` how many more rows were read.
 
-    Raises InputError for a shard that is cut, damaged or of another kind (with file and line), ImpossibleRequest
-    when no paper is eligible, UsageFault when the folder holds something else, BusyError when another process
-    writes there.
+    Raises InputError for a shard that is cut, damaged or of another kind (with file and line),
+    ImpossibleRequest when no paper is eligible, UsageFault when the folder holds something else, BusyError
+    when another process writes there.
     """
     paper_shards, citation_shards = shard_files(papers, "papers"), shard_files(citations, "citations")
     settings = {"cutoff": cutoff.isoformat(), "rules": RULES}
@@ -106,7 +106,7 @@ def _make(
     report: Callable[[str], None],
     advance: Callable[[int], None],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fill a folder with the two Parquet files; return the manifest's content, and what belongs to the run."""
+    """Fill a folder with the two Parquet files; return the manifest's content and what is of the run."""
     work = part / "work"
     work.mkdir()
     tally = _Tally()
@@ -118,9 +118,7 @@ def _make(
     citation_facts = _stage_citations(citations, work / "citations.csv", tally, advance)
     report("sorting and writing")
     with Engine(work) as engine:
-        counts["papers_repeated"] = engine.write_papers(
-            work / "papers.jsonl", tally.longest_line, part / PAPERS_FILE
-        )
+        counts["papers_repeated"] = engine.write_papers(work / "papers.jsonl", tally.longest_line, part / PAPERS_FILE)
         staged = counts.pop("staged_citations", 0)
         counts["citations"] = engine.write_citations(work / "citations.csv", part / CITATIONS_FILE)
         counts["citations_repeated"] = staged - counts["citations"]

@@ -23,8 +23,8 @@ CHOOSE = "add --force to make it again, or choose another folder with --out"
 def held(out: Path) -> Iterator[None]:
     """Hold the name of a folder for one process, whether the folder exists or not; raises BusyError.
 
-    The folder itself is replaced as a whole, so the lock stands beside it, as `.NAME.lock`. What a killed process
-    left half-written under this name is removed.
+    The folder itself is replaced as a whole, so the lock stands beside it, as `.NAME.lock`. What a killed
+    process left half-written under this name is removed.
     """
     if not out.name:
         raise UsageFault(f"{out}: this cannot be a graph folder", remedy="choose another folder with --out")
@@ -64,8 +64,8 @@ def finished_graph(
 ) -> Manifest | None:
     """Return the manifest of a graph that was already made from these very shards with these settings.
 
-    Returns None when the folder is not there or empty. Raises UsageFault when it holds another graph, InputError
-    when it holds a damaged one.
+    Returns None when the folder is not there or empty. Raises UsageFault when it holds another graph,
+    InputError when it holds a damaged one.
     """
     if not out.exists() or not any(out.iterdir()):
         return None

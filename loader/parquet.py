@@ -1,6 +1,7 @@
 """The two Parquet files of a graph: sorted, free of repeats, and with the same bytes for the same rows.
 
-Rows come as staging files in any order. DuckDB sorts them on one thread and spills to disk, so memory stays flat.
+Rows come as staging files in any order. DuckDB sorts them on one thread and spills to disk, so memory stays
+flat.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Engine:
         self._connection.close()
 
     def write_papers(self, staged: Path, longest_line: int, target: Path) -> int:
-        """Write `papers.parquet` from staged rows (JSON lines of PaperRow); return how many repeats were dropped.
+        """Write `papers.parquet` from staged rows (lines of PaperRow); return how many repeats went.
 
         Of rows with one corpusid the smallest is kept, by the values it has in the shards: which one that is
         depends on nothing but the rows.
@@ -107,7 +108,7 @@ class Engine:
         return int(dropped)
 
     def write_citations(self, staged: Path, target: Path) -> int:
-        """Write `citations.parquet` from staged rows `citing,cited,0|1,citationid`; return how many edges there are.
+        """Write `citations.parquet` from staged rows `citing,cited,0|1,citationid`; return the number of edges.
 
         Rows of one edge become one: `isinfluential` by OR, the distinct citation ids sorted.
         """
@@ -149,7 +150,7 @@ class Engine:
         return result.hexdigest()
 
     def usable_papers(self, path: Path) -> int:
-        """Return how many papers have usable metadata (GraphNIAH A.2.1): a title key, and an author with a name."""
+        """Return how many papers have usable metadata (GraphNIAH A.2.1): a title key, and a named author."""
         return self._count(path, "title_key <> '' AND len(authors) > 0", {})
 
     def papers_after(self, path: Path, day: datetime.date) -> int:
@@ -204,7 +205,7 @@ def _merged(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, int, int, li
 
 
 def _pattern(path: Path) -> str:
-    """Return a path as DuckDB's readers take it: they expand wildcards, so those of a real name are quoted."""
+    """Return a path as DuckDB's readers take it: they expand wildcards, so those in a name are quoted."""
     return re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", str(path))
 
 

@@ -1,8 +1,8 @@
 """Reading S2AG shards: gzip files of JSON lines, of which every byte counts.
 
-A cut shard gives all its lines up to the cut before anything looks wrong, so what a shard says is settled only at
-its clean end: `ShardReader.facts` exists from then on. One thing cannot be seen here: a file that was cut exactly
-between two gzip members is a valid gzip file.
+A cut shard gives all its lines up to the cut before anything looks wrong, so what a shard says is settled
+only at its clean end: `ShardReader.facts` exists from then on. One thing cannot be seen here: a file that was
+cut exactly between two gzip members is a valid gzip file.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class ShardReader:
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the rows; blank lines are skipped.
 
-        Raises InputError, naming file and line, for a file that is empty, no gzip file, cut or damaged, and for a
-        line that is not UTF-8, not JSON, or no object.
+        Raises InputError, naming file and line, for a file that is empty, no gzip file, cut or damaged, and
+        for a line that is not UTF-8, not JSON, or no object.
         """
         with machine_trouble(self.path):
             for number, line in enumerate(self._lines(), start=1):
@@ -179,8 +179,8 @@ def _cleaned(value: object) -> object:
 def shard_files(given: Sequence[Path], what: str) -> list[Path]:
     """Return the shards meant by files and folders: every `*.gz` of a folder, each file once, sorted.
 
-    `what` names the data set in messages. Raises UsageFault when nothing was given, InputError for a path that is
-    not there or a folder without shards.
+    `what` names the data set in messages. Raises UsageFault when nothing was given, InputError for a path
+    that is not there or a folder without shards.
     """
     if not given:
         raise UsageFault(f"no shards of {what} were given", remedy=f"name them with --{what}")

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-
 LARGEST_INTEGER = 2**53 - 1
 
 

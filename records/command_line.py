@@ -82,9 +82,7 @@ def program(name: str, summary: str, lazy: Callable[[], Mapping[str, CommandSpec
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         params=[
             click.Option(["-v", "--verbose"], count=True, help="Say more; twice for everything."),
-            click.Option(
-                ["--log-file"], type=click.Path(path_type=Path), help="Also write all messages to this file."
-            ),
+            click.Option(["--log-file"], type=click.Path(path_type=Path), help="Also write all messages to this file."),
             click.Option(
                 ["--config"],
                 type=click.Path(path_type=Path),
@@ -104,9 +102,7 @@ def run(group: click.Group) -> None:
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        code = group.main(
-            prog_name=name, standalone_mode=False, auto_envvar_prefix=name.upper().replace("-", "_")
-        )
+        code = group.main(prog_name=name, standalone_mode=False, auto_envvar_prefix=name.upper().replace("-", "_"))
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
@@ -153,7 +149,8 @@ def say(message: str) -> None:
 def printable(text: str) -> str:
     """Return a text without characters that could steer a terminal (model output and titles are untrusted)."""
     return "".join(
-        character if character in "\n\t" or character.isprintable() else f"\\u{ord(character):04x}" for character in text
+        character if character in "\n\t" or character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gniah.cypher.store import GraphStore
@@ -30,8 +31,8 @@ from gniah.records.streams import Stream
 GENERATOR_VERSION = "gniah.graphniah:1"
 COMPONENTS_TYPE = "disjoint-tree"
 
-# How often an example is built again with other paths before it is given up, and how many whole tuples of paths are drawn
-# for one try.
+# How often an example is built again with other paths before it is given up, and how many whole tuples of
+# paths are drawn for one try.
 MOST_ATTEMPTS = 100
 MOST_LENGTH_ATTEMPTS = 20
 MOST_DRAWS = 2_000_000
@@ -136,12 +137,13 @@ class _Building:
             task = self._ask(components)
             needles = self._needles(components)
             self.further = []
+            count = partial(self._count, task)
             try:
                 packed = self.pack(
                     [needle.text for needle in needles],
                     self._distractors(growth),
                     self.settings.context_length,
-                    lambda texts, task=task: self._count(task, texts),  # type: ignore[misc]
+                    count,
                     Stream(self.qid, "order"),
                 )
             except NeedlesTooLong as error:
@@ -151,7 +153,10 @@ class _Building:
                 if self.restarts["needles too long"] >= MOST_LENGTH_ATTEMPTS:
                     break
                 continue
-            self._check_filled(packed)
+            if packed.stopped == "exhausted":
+                self._ran_out(packed)
+                if self.settings.distractor_type == COMPONENTS_TYPE:
+                    continue
             return self._finish(task, needles, packed)
         raise self._gave_up(shortest)
 
@@ -228,8 +233,8 @@ class _Building:
             references.setdefault(citing, []).append(cited)
         for identifier in component.papers:
             if identifier in references:
-                cited = [self._paper(reference) for reference in stream.shuffled(references[identifier])]
-                yield identifier, paper_block(self._paper(identifier), cited)
+                listed = [self._paper(reference) for reference in stream.shuffled(references[identifier])]
+                yield identifier, paper_block(self._paper(identifier), listed)
 
     def _distractors(self, growth: Growth) -> Iterator[Distractor]:
         if self.settings.distractor_type == COMPONENTS_TYPE:
@@ -279,26 +284,29 @@ class _Building:
         user = templates.user_prompt(self.task, question, BLOCK_SEPARATOR.join(texts))
         return templates.system[self.task], user
 
-    def _check_filled(self, packed: Packed) -> None:
-        if packed.stopped != "exhausted":
-            return
+    def _ran_out(self, packed: Packed) -> None:
+        """Note that distractors ran out. A short prompt is allowed for texts; components are tried with other paths."""
         components = self.settings.distractor_type == COMPONENTS_TYPE
-        if components or self.strict_fill:
-            shown = distractor_in_tables(self.settings.distractor_type)
-            reached = max(packed.counts.values())
-            raise ImpossibleRequest(
-                f"the {shown} distractors ran out at {reached:,} of {self.settings.context_length:,} tokens "
-                f"(depth {self.settings.question_depth}, size {self.settings.component_node_count})",
-                remedy="use a shorter context, a larger pool of paths or graph"
-                if components
-                else "give a larger corpus, use a shorter context, or leave out --strict-fill",
-            )
+        if components:
+            self.restarts["additional components ran out"] += 1
+            if self.restarts["additional components ran out"] < MOST_LENGTH_ATTEMPTS:
+                return
+        elif not self.strict_fill:
+            return
+        shown = distractor_in_tables(self.settings.distractor_type)
+        reached = max(packed.counts.values())
+        raise ImpossibleRequest(
+            f"the {shown} distractors ran out at {reached:,} of {self.settings.context_length:,} tokens "
+            f"(depth {self.settings.question_depth}, size {self.settings.component_node_count})",
+            remedy="use a shorter context, smaller sizes, a larger pool of paths or a larger graph"
+            if components
+            else "give a larger corpus, use a shorter context, or leave out --strict-fill",
+        )
 
     def _gave_up(self, shortest: int | None) -> ImpossibleRequest:
         settings = self.settings
         what = (
-            f"depth {settings.question_depth}, size {settings.component_node_count}, "
-            f"{settings.components} components"
+            f"depth {settings.question_depth}, size {settings.component_node_count}, {settings.components} components"
         )
         if shortest is not None:
             return ImpossibleRequest(

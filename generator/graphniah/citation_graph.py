@@ -106,9 +106,7 @@ class CitationGraph:
         number = np.cumsum(kept) - 1
         stays = kept[self.sources] & kept[self.targets]
         papers = self.ids[kept]
-        return CitationGraph(
-            papers, _offsets(number[self.sources[stays]], len(papers)), number[self.targets[stays]]
-        )
+        return CitationGraph(papers, _offsets(number[self.sources[stays]], len(papers)), number[self.targets[stays]])
 
     def matrix(self) -> csr_array:
         """Return the symmetric adjacency matrix."""

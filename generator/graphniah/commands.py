@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,16 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result a
 _FOLDER = click.Path(path_type=Path)
 
 
-class Integers(click.ParamType):
+if TYPE_CHECKING:
+    _Typed = click.ParamType
+else:  # click before 8.5 does not take a type argument at run time
+
+    class _Typed(click.ParamType):
+        def __class_getitem__(cls, item: object) -> type:
+            return cls
+
+
+class Integers(_Typed[tuple[int, ...]]):
     """A list of integers such as 4,8,16."""
 
     name = "N,N,…"
@@ -31,7 +40,7 @@ class Integers(click.ParamType):
             self.fail(f"{value!r} is not a list of integers such as 4,8,16", param, ctx)
 
 
-class Names(click.ParamType):
+class Names(_Typed[tuple[str, ...]]):
     """A list of names such as yes-no,counting."""
 
     name = "NAME,NAME,…"
@@ -41,7 +50,7 @@ class Names(click.ParamType):
         return value if isinstance(value, tuple) else tuple(item.strip() for item in str(value).split(",") if item)
 
 
-class Range(click.ParamType):
+class Range(_Typed[tuple[int, int]]):
     """A range of integers such as 100-250, or one integer."""
 
     name = "LOW-HIGH"
@@ -57,7 +66,7 @@ class Range(click.ParamType):
             self.fail(f"{value!r} is not a range such as 100-250", param, ctx)
 
 
-class Part(click.ParamType):
+class Part(_Typed[tuple[int, int]]):
     """A part such as 2/8: the second of eight."""
 
     name = "I/N"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
 from gniah.generator.graphniah.citation_graph import CitationGraph
 from gniah.records.streams import Stream
 
@@ -139,9 +140,7 @@ class CompatibilityIndex:
             return len(self.rows)
         if size == 2:
             return sum(row.bit_count() for row in self.rows)
-        raise ValueError(
-            f"tuples of {size} paths are too many to count one by one; only 1 and 2 can be asked for"
-        )
+        raise ValueError(f"tuples of {size} paths are too many to count one by one; only 1 and 2 can be asked for")
 
     def has_group(self, size: int) -> bool:
         """Return whether some `size` paths are compatible in pairs, exactly; ValueError for more than 4."""

@@ -97,9 +97,7 @@ def _layout(component: ComponentPicture) -> _Drawn:
     children, roots = _forest(component)
     leaves = _leaf_counts(children, roots)
     sides = {root: _sides(children[root], leaves) for root in roots}
-    rooms = {
-        root: max(2.0, *(sum(leaves[child] for child in side) for side in sides[root])) for root in roots
-    }
+    rooms = {root: max(2.0, *(sum(leaves[child] for child in side) for side in sides[root])) for root in roots}
     width = _WIDTH - 2 * _MARGIN - 2 * _INSET
     places: dict[int, tuple[float, float]] = {}
     turns: dict[frozenset[int], float] = {}
@@ -240,9 +238,7 @@ def _place(
             x += leaves[child] * unit
 
 
-def _component(
-    number: int, component: ComponentPicture, drawn: _Drawn, top: float, subgraph: Subgraph
-) -> str:
+def _component(number: int, component: ComponentPicture, drawn: _Drawn, top: float, subgraph: Subgraph) -> str:
     true_path, backbone = set(component.true_path), set(component.backbone)
     steps = {
         kind: {frozenset(pair) for pair in pairwise(path)}
@@ -260,8 +256,7 @@ def _component(
     # What matters is drawn last, on top: the true path over the backbone over the grown edges.
     rank = {"plain": 0, "backbone": 1, "true-path": 2}
     kinds = [
-        (next((kind for kind in steps if frozenset(edge) in steps[kind]), "plain"), edge)
-        for edge in component.edges
+        (next((kind for kind in steps if frozenset(edge) in steps[kind]), "plain"), edge) for edge in component.edges
     ]
     lines += [_edge(edge, kind, drawn) for kind, edge in sorted(kinds, key=lambda item: rank[item[0]])]
     for paper in drawn.places:
@@ -294,10 +289,7 @@ def _edge(edge: tuple[int, int], kind: str, drawn: _Drawn) -> str:
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5 or 1.0
     dx, dy = (x2 - x1) / length, (y2 - y1) / length
     first, last = drawn.radius[edge[0]], drawn.radius[edge[1]] + 1
-    return (
-        f'<path {end} d="M{_point(x1 + dx * first, y1 + dy * first)} '
-        f'L{_point(x2 - dx * last, y2 - dy * last)}"/>'
-    )
+    return f'<path {end} d="M{_point(x1 + dx * first, y1 + dy * first)} L{_point(x2 - dx * last, y2 - dy * last)}"/>'
 
 
 def _circle(paper: int, style: str, drawn: _Drawn, title: str) -> str:

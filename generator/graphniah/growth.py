@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
 from gniah.cypher.store import GraphStore
 from gniah.generator.graphniah.rendering import TitleRegister
@@ -15,7 +16,7 @@ from gniah.records.streams import Stream
 _CACHE_LIMIT = 200_000
 
 
-class Stuck(Exception):  # noqa: N818  (a turn of events, not a fault)
+class Stuck(Exception):
     """A component has no node left that could receive a child before it was full."""
 
     def __init__(self, component: int) -> None:
@@ -83,7 +84,7 @@ class Component:
 def backbone_component(backbone: Sequence[int], neighbourhoods: Neighbourhoods, stream: Stream) -> Component:
     """Return a component that is its backbone only. A pair that cites both ways shows one direction, drawn here."""
     component = Component(tuple(backbone), list(backbone))
-    for one, other in zip(backbone, backbone[1:], strict=False):
+    for one, other in pairwise(backbone):
         cites, cited_by = neighbourhoods.of(one)
         forward, backward = other in cites, other in cited_by
         if not (forward or backward):
@@ -173,9 +174,10 @@ def grow(
     """Grow all components in one loop until each has `size` papers, in place.
 
     At each step a node is drawn with weight alpha when it has received no child here, else with the number of its
-    children; then a direction, then an untried neighbour of that direction (or of the other when there is none). A refused candidate
-    counts as tried for that node, and the whole step is drawn again. Weights are exact: alpha = p/q, so a node
-    weighs p without children and q times their number with. Raises Stuck for a component that cannot be filled.
+    children; then a direction, then an untried neighbour of that direction (or of the other when there is none). A
+    refused candidate counts as tried for that node, and the whole step is drawn again. Weights are exact: alpha is
+    p/q, so a node weighs p without children and q times their number with. Raises Stuck for a component that
+    cannot be filled.
     """
     loop = _Loop(components, size, alpha, growth, stream, weights_of)
     loop.run()

@@ -155,9 +155,7 @@ class _Walk:
         # What a path holds only once, as a number for each node: its title, or the paper itself.
         numbers: dict[str, int] = {}
         self._names = (
-            list(range(papers))
-            if titles is None
-            else [numbers.setdefault(title, len(numbers)) for title in titles]
+            list(range(papers)) if titles is None else [numbers.setdefault(title, len(numbers)) for title in titles]
         )
         self._on_path = bytearray(papers)
 

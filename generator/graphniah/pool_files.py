@@ -95,7 +95,9 @@ class PathPool:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: not a whole pool of paths: {error!r}", remedy="sample the paths again") from None
         if not pool.digest == value["digest"] == groups["paths"]:
-            raise InputError(f"{folder}: the files were changed or do not belong together", remedy="sample the paths again")
+            raise InputError(
+                f"{folder}: the files were changed or do not belong together", remedy="sample the paths again"
+            )
         return pool
 
 

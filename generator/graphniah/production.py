@@ -64,8 +64,11 @@ class Sources:
     cutoff_date: str
     depths: tuple[int, ...]
 
-    def open(self, stack: ExitStack) -> Materials:
-        """Open the materials until the stack is closed. Raises InputError when they do not belong together."""
+    def open(self, stack: ExitStack, corpora: Mapping[str, Corpus] | None = None) -> Materials:
+        """Open the materials until the stack is closed; corpora that are open already are taken over.
+
+        Raises InputError when they do not belong together.
+        """
         store = stack.enter_context(open_store(self.store))
         pools = {}
         for depth in self.depths:
@@ -79,7 +82,7 @@ class Sources:
         return Materials(
             store,
             pools,
-            {name: open_corpus(folder) for name, folder in self.corpora.items()},
+            corpora or {name: open_corpus(folder) for name, folder in self.corpora.items()},
             load_tokenizers(self.tokenizers),
             load_templates(self.templates),
         )
@@ -257,9 +260,8 @@ def _built(
         return
     context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(
-            min(jobs, len(tasks)), context, initializer=_start_worker, initargs=(sources, work, strict_fill)
-        ) as executor:
+        start = (sources, materials.corpora, work, strict_fill)
+        with ProcessPoolExecutor(min(jobs, len(tasks)), context, _start_worker, start) as executor:
             running = [executor.submit(_work, settings) for settings in tasks]
             try:
                 for future in as_completed(running):
@@ -286,13 +288,14 @@ class _Worker:
 _worker: _Worker | GniahError | None = None
 
 
-def _start_worker(sources: Sources, work: Path, strict_fill: bool) -> None:
-    global _worker  # noqa: PLW0603  (a worker process has no other place of its own)
+def _start_worker(sources: Sources, corpora: Mapping[str, Corpus], work: Path, strict_fill: bool) -> None:
+    global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     stack = ExitStack()
     try:
-        _worker = _Worker(ExampleBuilder(sources.open(stack), strict_fill=strict_fill), work, stack)
+        builder = ExampleBuilder(sources.open(stack, corpora), strict_fill=strict_fill)
+        _worker = _Worker(builder, work, stack)
     except GniahError as error:
         _worker = error
 
@@ -349,8 +352,7 @@ def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], cloc
     hashes = {name: hashlib.sha256() for name in ("pool", "examples")}
     with ExitStack() as stack:
         files = {
-            name: stack.enter_context(whole_file(out / f"{name}.jsonl"))
-            for name in ("pool", "pool.index", "examples")
+            name: stack.enter_context(whole_file(out / f"{name}.jsonl")) for name in ("pool", "pool.index", "examples")
         }
         offset = 0
         for qid, experiments in uses.items():

@@ -39,9 +39,7 @@ class TemplateSet:
     def ask(self, task: str, source: str, *, target: str | None = None, options: Sequence[tuple[str, str]] = ()) -> str:
         """Return the question of a task about papers given by their titles; `options` are (label, title)."""
         lines = [filled(self.option, {"label": label, "title": title}) for label, title in options]
-        return filled(
-            self.question[task], {"source": source, "target": target or "", "options": "\n".join(lines)}
-        )
+        return filled(self.question[task], {"source": source, "target": target or "", "options": "\n".join(lines)})
 
     def with_none_option(self, question: str, label: str) -> str:
         """Return a multiple-choice question with one more option, which is never right."""

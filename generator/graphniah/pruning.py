@@ -28,9 +28,10 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 import rustworkx
-from gniah.generator.graphniah.citation_graph import CitationGraph, Ids, ascending
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from gniah.generator.graphniah.citation_graph import CitationGraph, Ids, ascending
 
 MIN_DEPTH = 2
 
@@ -135,9 +136,7 @@ def prune(graph: CitationGraph, length: int, known: Bounds | None = None) -> Pru
         # The blocks of the longest chain of a kept paper all have a bound as great and are kept whole, so one
         # round settles it for these bounds; the next one only recomputes the bounds of what is left.
         kept = kept.subgraph(stays)
-    return PrunedGraph(
-        kept, length, now, rounds, len(graph), graph.edges, _components(kept)[0] if len(kept) else 0
-    )
+    return PrunedGraph(kept, length, now, rounds, len(graph), graph.edges, _components(kept)[0] if len(kept) else 0)
 
 
 def _components(graph: CitationGraph) -> tuple[int, npt.NDArray[np.int32]]:
@@ -211,9 +210,7 @@ def _keep_best(best: list[int], second: list[int], node: int, arm: int) -> None:
 def _rooted(count: int, one: Ids, other: Ids) -> tuple[list[int], Ids]:
     """Return the nodes of a forest, parents before children, and the parent of each, -1 for a root."""
     shape = (count, count)
-    _, label = connected_components(
-        coo_array((np.ones(len(one), np.int8), (one, other)), shape=shape), directed=False
-    )
+    _, label = connected_components(coo_array((np.ones(len(one), np.int8), (one, other)), shape=shape), directed=False)
     _, roots = np.unique(label, return_index=True)
     # A node beyond the last holds all roots, so that one search orders the whole forest.
     ends = np.concatenate((one, np.full(len(roots), count))), np.concatenate((other, roots))

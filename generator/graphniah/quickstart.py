@@ -24,7 +24,7 @@ DEPTH = "4"
 PATHS = "1000"
 EXAMPLES = "24"
 SIZES = "20-30"
-CONTEXT_LENGTH = "20000"
+CONTEXT_LENGTH = "16000"
 MODELS = ("text-solver", "random", "constant")
 
 _MODULES = {"gniah-load": "gniah.loader.cli", "gniah-gen": "gniah.generator.cli", "gniah-eval": "gniah.evaluator.cli"}
@@ -66,7 +66,7 @@ def _steps(out: Path, jobs: int) -> Iterator[tuple[str, list[str]]]:
         ["gniah-gen", "paths", "--store", store, "--out", pools, "--depths", DEPTH, "--count", PATHS],
     )
     yield (
-        f"4. Build {EXAMPLES} examples of {CONTEXT_LENGTH} tokens at most, hidden in Python's own source code or in more papers.",
+        f"4. Build {EXAMPLES} examples of up to {CONTEXT_LENGTH} tokens, hidden in Python's sources or in more papers.",
         [
             *("gniah-gen", "examples", "--store", store, "--paths", pools, "--out", bench, "--count", EXAMPLES),
             *("--name", "quickstart", "--context-length", CONTEXT_LENGTH, "--depths", DEPTH, "--sizes", SIZES),
@@ -146,4 +146,3 @@ def _program(name: str) -> list[str]:
 
 
 __all__ = ["example_table", "run_quickstart"]
-

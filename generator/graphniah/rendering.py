@@ -11,8 +11,9 @@ from gniah.records.papers import Paper
 from gniah.records.titles import normalised_title
 
 _MONTHS = (
-    "January February March April May June July August September October November December"
-).split()  # fmt: skip
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 _YEAR = re.compile(r"(?:^|(?<= ))\((\d{4})\)\. ")
 _STOPS = ".?!"
 _ARXIV = frozenset({"arxiv", "arxiv org", "arxiv preprint", "arxiv e prints", "arxivorg", "corr", "arxiv cornell"})

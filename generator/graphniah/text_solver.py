@@ -390,9 +390,7 @@ def _reachable(graph: TextGraph, source: Identity) -> set[Identity]:
     reachable = graph.component(source)
     for doubt in graph.ambiguities:
         if not reachable.isdisjoint((doubt.citing, *doubt.candidates)):
-            raise _Undetermined(
-                f"a reference can be read as {len(doubt.candidates)} papers: {doubt.line[:200]!r}"
-            )
+            raise _Undetermined(f"a reference can be read as {len(doubt.candidates)} papers: {doubt.line[:200]!r}")
     return reachable
 
 

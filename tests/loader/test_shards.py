@@ -75,13 +75,16 @@ def test_a_large_line_is_read(tmp_path: Path) -> None:
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(shards, "_INFLATE", 64)
     path = write(tmp_path / "a.gz", b'{"a":1}\n' + b"x" * 2000)
     with pytest.raises(InputError, match=r"a\.gz:2: a line of more than 1,000 bytes"):
         read(path)
 
 
 def test_a_file_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
-    text = b"".join(b'{"corpusid":%d,"title":"%s"}\n' % (n, hashlib.sha256(b"%d" % n).hexdigest().encode()) for n in range(40))
+    text = b"".join(
+        b'{"corpusid":%d,"title":"%s"}\n' % (n, hashlib.sha256(b"%d" % n).hexdigest().encode()) for n in range(40)
+    )
     raw = gzip.compress(text)
     path = tmp_path / "a.gz"
     for length in range(1, len(raw)):
@@ -109,8 +112,14 @@ def test_the_line_at_which_a_file_is_cut_is_named(tmp_path: Path) -> None:
         (b'{"a":1}\n', r"a\.gz:1: not a gzip file"),
         (b"PK\x03\x04" * 10, r"a\.gz:1: not a gzip file"),
         (gzip.compress(b'{"a":1}\n') + b"rubbish", r"a\.gz:2: the gzip file is damaged"),
-        (gzip.compress(b'{"a":1}\n')[:-8] + b"\0" * 8, r"a\.gz:\d: the gzip file is damaged .*incorrect data check"),
-        (gzip.compress(b'{"a":1}\n')[:-4] + b"\1" * 4, r"a\.gz:\d: the gzip file is damaged .*incorrect length check"),
+        (
+            gzip.compress(b'{"a":1}\n')[:-8] + b"\0" * 8,
+            r"a\.gz:\d: the gzip file is damaged .*incorrect data check",
+        ),
+        (
+            gzip.compress(b'{"a":1}\n')[:-4] + b"\1" * 4,
+            r"a\.gz:\d: the gzip file is damaged .*incorrect length check",
+        ),
         (gzip.compress(b'{"a":1}\n{"a":'), r"a\.gz:2: not JSON"),
         (gzip.compress(b'{"a":1}\n\n[1]\n'), r"a\.gz:3: expected a JSON object, found list"),
         (gzip.compress(b'{"a":NaN}\n'), r"a\.gz:1: not JSON: NaN is no JSON value"),
@@ -136,7 +145,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_lone_surrogates_and_nul_are_dropped(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.gz", b'{"t":"a\\ud800b","l":["\\u0000x",{"k\\udc00":1}]}\n{"t":"\\ud83d\\ude00 a\\u0000b"}\n')
+    path = write(
+        tmp_path / "a.gz",
+        b'{"t":"a\\ud800b","l":["\\u0000x",{"k\\udc00":1}]}\n{"t":"\\ud83d\\ude00 a\\u0000b"}\n',
+    )
     assert [row for _, row in read(path)] == [{"t": "ab", "l": ["x", {"k": 1}]}, {"t": "😀 ab"}]
 
 
