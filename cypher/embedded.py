@@ -8,6 +8,8 @@ of one process do not scale, so each connection has one.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,16 +19,18 @@ from typing import Any
 import numpy as np
 
 from gniah.cypher.queries import AUDIT, EXPLORE, named_query
+from gniah.cypher.reading import check_reading
 from gniah.cypher.store import GRAPH_SCHEMA, STORE_SCHEMA, Direction, IdArray, Table
 from gniah.records.errors import GniahError, InputError, MissingDependency, StoreError, UsageFault
-from gniah.records.files import locked_place, machine_trouble, whole_folder
-from gniah.records.manifests import Manifest, RunClock
+from gniah.records.files import environment_fault, locked_place, machine_trouble, sha256_file, whole_folder
+from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 from gniah.records.papers import Paper
 
 DIALECT = "ladybug"
 DATABASE_NAME = "graph.lbug"
 
 _BUILD_MEMORY = 1 << 30
+_REBUILD = "build the store again with gniah-load import --force"
 _PAPER_COLUMNS = "corpusid, title, title_key, authors, publicationdate, venue, arxiv_id"
 _SCHEMA = (
     "CREATE NODE TABLE Paper(corpusid INT64, title STRING, title_key STRING, authors STRING[], "
@@ -43,7 +47,9 @@ _PAPER = (
 )
 _EDGES = "MATCH (a:Paper)-[:CITES]->(b:Paper) RETURN a.corpusid AS citing, b.corpusid AS cited"
 _USABLE = "MATCH (p:Paper) WHERE p.title_key <> '' AND size(p.authors) > 0 RETURN p.corpusid AS corpusid"
-_READING = re.compile(r"\s*(MATCH|OPTIONAL|UNWIND|WITH|RETURN|CALL|EXPLAIN|PROFILE)\b", re.IGNORECASE)
+_USABLE_TITLES = _USABLE + ", p.title_key AS title_key"
+# Strings would cost a gigabyte in Python: titles become the least id that has them while still in DuckDB.
+_SAME_TITLE = "SELECT corpusid, min(corpusid) OVER (PARTITION BY title_key) AS title FROM read_parquet(?)"
 
 
 def engine_version() -> str:
@@ -66,13 +72,12 @@ class Session:
 
     def __init__(self, path: Path, *, read_only: bool, memory: int) -> None:
         engine = _engine()
+        self._path = path
         try:
             self._database = engine.Database(str(path), read_only=read_only, buffer_pool_size=memory)
             self._connection = engine.Connection(self._database, num_threads=1)
         except RuntimeError as error:
-            raise StoreError(
-                f"{path}: {_first_line(error)}", remedy="build the store again with gniah-load import"
-            ) from None
+            raise StoreError(f"{path}: {_first_line(error)}", remedy=_REBUILD) from None
         self._prepared: dict[str, Any] = {}
 
     def run(self, text: str, parameters: Mapping[str, Any] | None = None) -> Table:
@@ -83,14 +88,24 @@ class Session:
                 raise StoreError("one statement at a time", remedy="leave out the semicolon between statements")
             return Table(tuple(result.get_column_names()), tuple(tuple(row) for row in result.get_all()))
         except RuntimeError as error:
-            raise StoreError(_first_line(error)) from None
+            raise self._trouble(error) from None
+
+    def _trouble(self, error: RuntimeError) -> GniahError:
+        """Say what the engine's exception means: most of them a refused statement, some of them a full disk."""
+        for number in (errno.ENOSPC, errno.EDQUOT):
+            if os.strerror(number) in str(error):
+                return environment_fault(OSError(number, os.strerror(number)), self._path)
+        return StoreError(_first_line(error))
 
     def look_up(self, text: str, identifier: int) -> list[list[Any]]:
-        """Run a statement that takes one `$id`, prepared once."""
-        statement = self._prepared.get(text)
-        if statement is None:
-            statement = self._prepared[text] = self._connection.prepare(text)
-        rows: list[list[Any]] = self._connection.execute(statement, {"id": identifier}).get_all()
+        """Run a statement that takes one `$id`, prepared once. Raises StoreError."""
+        try:
+            statement = self._prepared.get(text)
+            if statement is None:
+                statement = self._prepared[text] = self._connection.prepare(text)
+            rows: list[list[Any]] = self._connection.execute(statement, {"id": identifier}).get_all()
+        except RuntimeError as error:
+            raise StoreError(f"paper {identifier}: {_first_line(error)}") from None
         return rows
 
     def close(self) -> None:
@@ -112,6 +127,7 @@ class EmbeddedStore:
                 f"{folder}: built by {built_by}, and this is {engine_version()}, whose file format may differ",
                 remedy="build it again with gniah-load import; it takes seconds",
             )
+        _refuse_cut(folder, self._manifest)
         with machine_trouble(folder):
             self._session = Session(folder / DATABASE_NAME, read_only=True, memory=memory_mb << 20)
 
@@ -150,6 +166,12 @@ class EmbeddedStore:
         order = np.lexsort((cited, citing))
         return citing[order], cited[order]
 
+    def usable_papers(self) -> tuple[IdArray, IdArray]:
+        """Return the sorted ids of the papers with usable metadata, and for each the least id with its title."""
+        columns = self._export(_USABLE_TITLES, _SAME_TITLE)
+        order = np.argsort(columns["corpusid"])
+        return columns["corpusid"][order], columns["title"][order]
+
     def usable_ids(self) -> IdArray:
         """Return the sorted ids of the papers with usable metadata."""
         return np.sort(self._export(_USABLE)["corpusid"])
@@ -165,11 +187,7 @@ class EmbeddedStore:
 
     def cypher(self, text: str, parameters: Mapping[str, Any] | None = None) -> Table:
         """Run a reading statement; the database is open read-only, and files are out of its reach."""
-        if not _READING.match(text):
-            raise StoreError(
-                "only statements that read are run here",
-                remedy="begin with MATCH, OPTIONAL MATCH, UNWIND, WITH, RETURN or CALL",
-            )
+        check_reading(text)
         return self._session.run(text, parameters)
 
     def close(self) -> None:
@@ -184,15 +202,18 @@ class EmbeddedStore:
         """Close it."""
         self.close()
 
-    def _export(self, text: str) -> dict[str, IdArray]:
-        """Run a statement whose answer is large, through a file that the engine writes and DuckDB reads."""
+    def _export(self, text: str, reading: str = "SELECT * FROM read_parquet(?)") -> dict[str, IdArray]:
+        """Run a statement whose answer is large, through a file that the engine writes and DuckDB reads.
+
+        `reading` is what DuckDB makes of the rows: columns of integers.
+        """
         import duckdb
 
         with tempfile.TemporaryDirectory(prefix="gniah-") as place, machine_trouble(Path(place)):
             path = Path(place) / "rows.parquet"
             self._session.run(f"COPY ({text}) TO {literal(path)}")
             with duckdb.connect() as connection:
-                rows = connection.execute("SELECT * FROM read_parquet(?)", [str(path)]).fetchnumpy()
+                rows = connection.execute(reading, [str(path)]).fetchnumpy()
         return {name: np.ascontiguousarray(column, dtype=np.int64) for name, column in rows.items()}
 
 
@@ -222,14 +243,21 @@ def build(graph: Path, folder: Path) -> Manifest:
             "counts": counts,
             "graph": {"schema": source.schema, "digest": source.digest, "content": source.content},
         }
-        manifest = Manifest(STORE_SCHEMA, content, clock.run("ladybug", graph=str(graph)))
+        database = part / DATABASE_NAME
+        written = {"bytes": database.stat().st_size, "sha256": sha256_file(database)}
+        manifest = Manifest(STORE_SCHEMA, content, clock.run("ladybug", graph=str(graph), database=written))
         manifest.write(part)
     return manifest
 
 
 def _refuse_other_content(folder: Path) -> None:
     with machine_trouble(folder):
-        if folder.exists() and not (folder / DATABASE_NAME).exists() and any(folder.iterdir()):
+        if not folder.exists():
+            return
+        ours = folder.is_dir() and all(
+            entry.name == MANIFEST_NAME or entry.name.startswith(DATABASE_NAME) for entry in folder.iterdir()
+        )
+        if not ours:
             raise UsageFault(f"{folder}: holds something that is not a store", remedy="choose another folder")
 
 
@@ -242,8 +270,11 @@ def _copy_in(graph: Path, database: Path) -> dict[str, int]:
             literal(graph / "papers.parquet", read=True),
             literal(graph / "citations.parquet", read=True),
         )
-        session.run(f"COPY Paper FROM (LOAD FROM {papers} RETURN {_PAPER_COLUMNS})")
-        session.run(f"COPY CITES FROM (LOAD FROM {citations} RETURN citing, cited, isinfluential)")
+        try:
+            session.run(f"COPY Paper FROM (LOAD FROM {papers} RETURN {_PAPER_COLUMNS})")
+            session.run(f"COPY CITES FROM (LOAD FROM {citations} RETURN citing, cited, isinfluential)")
+        except StoreError as error:
+            raise InputError(f"{graph}: {error.message}", remedy="run gniah-load filter again") from None
         session.run("CHECKPOINT")
         return count_graph(session)
     finally:
@@ -270,12 +301,25 @@ def read_store_manifest(folder: Path) -> Manifest:
     return Manifest.read(folder, STORE_SCHEMA)
 
 
+def _refuse_cut(folder: Path, manifest: Manifest) -> None:
+    """Refuse a database file of another length than was written: the engine opens some of them without a word."""
+    path = folder / DATABASE_NAME
+    with machine_trouble(path):
+        found = path.stat().st_size
+    written = (manifest.run.get("database") or {}).get("bytes", found)
+    if found != written:
+        raise StoreError(f"{path}: has {found} bytes, and {written} were written", remedy=_REBUILD)
+
+
 def holds(folder: Path, graph: Manifest) -> Manifest | None:
-    """Return a store's manifest when it holds this graph, built by this version of the engine."""
+    """Return a store's manifest when it holds this graph, whole, built by this version of the engine."""
     if not (folder / DATABASE_NAME).exists():
         return None
     try:
         manifest = read_store_manifest(folder)
+        written = manifest.run.get("database") or {}
+        if "sha256" in written and sha256_file(folder / DATABASE_NAME) != written["sha256"]:
+            return None
     except GniahError:
         return None
     same = manifest.content["graph"]["digest"] == graph.digest and manifest.content["engine"] == engine_version()

@@ -40,7 +40,8 @@ class Parameter:
         if self.kind == "STRING":
             return str(given)
         text = str(given)
-        if isinstance(given, bool) or not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
+        integer = not isinstance(given, bool) and re.fullmatch(r"-?\d{1,19}", text, re.ASCII)
+        if not integer or not -(2**63) <= int(text) < 2**63:
             raise UsageFault(f"query {query}: --param {self.name} takes an integer, not {text!r}")
         return int(text)
 

@@ -54,6 +54,13 @@ class GraphStore(Protocol):
     def edges(self) -> tuple[IdArray, IdArray]:
         """Return all citations as two arrays, citing and cited, sorted by both."""
 
+    def usable_papers(self) -> tuple[IdArray, IdArray]:
+        """Return the sorted ids of the papers with usable metadata (GraphNIAH A.2.1), and for each its title.
+
+        A title is given as the least id of a usable paper that has it, normalised: so two papers have equal titles
+        exactly when these numbers are equal, and a million titles fit into eight megabytes.
+        """
+
     def usable_ids(self) -> IdArray:
         """Return the sorted ids of the papers that have usable metadata (GraphNIAH A.2.1)."""
 

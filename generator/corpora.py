@@ -15,11 +15,21 @@ from gniah.records.canonical import digest
 from gniah.records.errors import ImpossibleRequest, InputError
 from gniah.records.files import machine_trouble
 
-CODE_SUFFIXES = (".S", ".c", ".h", ".py", ".rs")
+# What counts as a text of each kind, by the ends of file names.
+SUFFIXES = {
+    "code": (".S", ".c", ".h", ".py", ".rs"),
+    "essays": (".md", ".txt"),
+    "books": (".txt",),
+}
 CLEANING_RULES = 1
 # Folders below a source tree that are not its own text.
 NOT_SOURCES = frozenset({"__pycache__", "site-packages", "dist-packages", "node_modules", ".git"})
 _ANSWER = "\\answer{"
+_GUTENBERG_START = re.compile(r"^[* ]*START OF (?:THE|THIS) PROJECT GUTENBERG EBOOK\b.*$", re.MULTILINE | re.IGNORECASE)
+_GUTENBERG_END = re.compile(
+    r"^[* ]*END OF (?:THE|THIS) PROJECT GUTENBERG EBOOK\b|^End of (?:the )?Project Gutenberg.s\b",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +63,19 @@ class FolderCorpus:
     Raises InputError when the folder is missing, ImpossibleRequest when it holds no text.
     """
 
-    def __init__(self, folder: Path, suffixes: tuple[str, ...] = CODE_SUFFIXES) -> None:
+    def __init__(self, folder: Path, kind: str = "code") -> None:
         if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder", remedy="give a folder of source files")
+            raise InputError(f"{folder}: no such folder", remedy=f"give a folder of texts for {kind}")
+        suffixes = SUFFIXES[kind]
         self.folder = folder
+        self.kind = kind
         self._entries: list[tuple[str, str]] = []
         self.skipped: Counter[str] = Counter()
         for name, path in sorted(_files(folder, suffixes)):
             text = _read_text(path)
             if text is None:
                 self.skipped["not text"] += 1
-            elif not clean_blocks(text)[0]:
+            elif not self._blocks(text)[0]:
                 self.skipped["no block left"] += 1
             else:
                 self._entries.append((name, _sha256(text)))
@@ -71,7 +83,8 @@ class FolderCorpus:
             raise ImpossibleRequest(
                 f"{folder}: holds no text file that ends in {', '.join(suffixes)}", remedy="give another folder"
             )
-        self._digest = digest({"rules": CLEANING_RULES, "documents": [list(entry) for entry in self._entries]})
+        documents = [list(entry) for entry in self._entries]
+        self._digest = digest({"rules": CLEANING_RULES, "kind": kind, "documents": documents})
         self._document = lru_cache(maxsize=256)(self._load)
 
     @property
@@ -103,8 +116,22 @@ class FolderCorpus:
             raise InputError(
                 f"{self.folder / name}: changed while it was in use", remedy="give a folder that nobody writes to"
             )
-        blocks, left_out = clean_blocks(text)
+        blocks, left_out = self._blocks(text)
         return Document(name, sha256, tuple(blocks), left_out)
+
+    def _blocks(self, text: str) -> tuple[list[str], int]:
+        return clean_blocks(without_gutenberg_frame(text) if self.kind != "code" else text)
+
+
+def without_gutenberg_frame(text: str) -> str:
+    """Return a book without Project Gutenberg's header and licence, or the text as it is when it has none.
+
+    The book lies between the line that announces its start and the one that announces its end.
+    """
+    start = _GUTENBERG_START.search(text)
+    begin = start.end() if start else 0
+    end = _GUTENBERG_END.search(text, begin)
+    return text[begin : end.start() if end else len(text)]
 
 
 def clean_blocks(text: str) -> tuple[list[str], int]:

@@ -6,6 +6,7 @@ import csv
 import datetime
 import io
 import json
+import math
 import sys
 from typing import Any
 
@@ -123,4 +124,6 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no word for it
     return value if isinstance(value, bool | int | float | str | None) else str(value)

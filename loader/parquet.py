@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import hashlib
 import os
 import re
@@ -19,7 +20,7 @@ import duckdb
 import orjson
 
 from gniah.records.errors import EnvironmentFault, InputError
-from gniah.records.files import machine_trouble
+from gniah.records.files import environment_fault, machine_trouble
 
 PAPERS_FILE = "papers.parquet"
 CITATIONS_FILE = "citations.parquet"
@@ -181,6 +182,8 @@ def engine_trouble(path: Path) -> Iterator[None]:
             f"{path}: not enough memory or disk: {_first_line(error)}", remedy="free some space on this disk"
         ) from None
     except duckdb.IOException as error:
+        if "No space left" in str(error):
+            raise environment_fault(OSError(errno.ENOSPC, ""), path) from None
         raise EnvironmentFault(f"{path}: {_first_line(error)}", remedy="check the disk and the path") from None
     except duckdb.InvalidInputException as error:
         raise InputError(f"{path}: {_first_line(error)}", remedy="make the file again") from None

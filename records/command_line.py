@@ -13,6 +13,7 @@ import sys
 import time
 import tomllib
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,10 @@ class LazyGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         module, _, attribute = spec.reference.partition(":")
         command = getattr(importlib.import_module(module), attribute)
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        _name_variables(command, ctx, cmd_name)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview from the summaries alone, importing nothing."""
@@ -66,13 +70,48 @@ class LazyGroup(click.Group):
                 formatter.write_dl(rows)
 
 
+def _option_names(command: click.Command) -> dict[str, click.Option]:
+    """Return a command's options by the names that a user knows, with `_` for `-`."""
+    return {
+        max(parameter.opts, key=len).lstrip("-").replace("-", "_"): parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+    }
+
+
+def _name_variables(command: click.Command, ctx: click.Context, name: str) -> None:
+    """Let an option's environment variable be called as the option is, and not as the argument it fills."""
+    for public, option in _option_names(command).items():
+        if public != option.name and option.envvar is None and ctx.auto_envvar_prefix:
+            option.envvar = "_".join((ctx.auto_envvar_prefix, name.replace("-", "_"), public)).upper()
+
+
+def _by_argument(section: Mapping[str, Mapping[str, Any]], name: str, command: click.Command) -> dict[str, Any]:
+    """Return a section of TOML with the settings of one command under the names of the arguments they fill.
+
+    Raises InputError for a setting that is no option of the command.
+    """
+    options = _option_names(command)
+    given = {setting.replace("-", "_"): value for setting, value in section.get(name, {}).items()}
+    unknown = [setting for setting in given if setting not in options]
+    if unknown:
+        raise InputError(
+            f"the TOML file sets {unknown[0]!r}, and {name} has no such option",
+            remedy=f"options of {name}: {', '.join(option.replace('_', '-') for option in options)}",
+        )
+    return {**section, name: {options[setting].name: value for setting, value in given.items()}}
+
+
 def program(name: str, summary: str, lazy: Callable[[], Mapping[str, CommandSpec]]) -> LazyGroup:
     """Return the group of one of the three programs, with the options that all of them have."""
 
     def settings(ctx: click.Context, verbose: int, log_file: Path | None, config: Path | None) -> None:
         _set_up_logging(verbose, log_file)
         if config is not None:
-            ctx.default_map = _settings_of(config, name)
+            section = _settings_of(config, name)
+            called = ctx.invoked_subcommand or ""
+            command = group.get_command(ctx, called)
+            ctx.default_map = _by_argument(section, called, command) if command else section
 
     group = LazyGroup(
         name=name,
@@ -149,9 +188,13 @@ def say(message: str) -> None:
 def printable(text: str) -> str:
     """Return a text without characters that could steer a terminal (model output and titles are untrusted)."""
     return "".join(
-        character if character in "\n\t" or character.isprintable() else f"\\u{ord(character):04x}"
-        for character in text
+        character if character in "\n\t" or character.isprintable() else _escaped(character) for character in text
     )
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def emit(text: str) -> None:
@@ -168,12 +211,12 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[object]], *, title: s
     """Return a plain-text table: headings, a rule, aligned columns, numbers to the right."""
     cells = [[printable(str(cell)).replace("\n", " ") for cell in row] for row in rows]
     heads = [str(heading) for heading in headings]
-    widths = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(heads)]
+    widths = [max([_width(head), *(_width(row[i]) for row in cells)]) for i, head in enumerate(heads)]
     numeric = [bool(cells) and all(_is_number(row[i]) for row in cells) for i in range(len(heads))]
 
     def line(row: list[str]) -> str:
         padded = [
-            cell.rjust(width) if right else cell.ljust(width)
+            " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
             for cell, width, right in zip(row, widths, numeric, strict=True)
         ]
         return "  ".join(padded).rstrip()
@@ -181,6 +224,20 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[object]], *, title: s
     lines = [title] if title else []
     lines += [line(heads), "  ".join("-" * width for width in widths), *(line(row) for row in cells)]
     return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(character) in {"Mn", "Me"}
+        else 2
+        if unicodedata.east_asian_width(character) in {"W", "F"}
+        else 1
+        for character in text
+    )
 
 
 def _is_number(cell: str) -> bool:
@@ -260,4 +317,7 @@ def _settings_of(path: Path, program_name: str) -> dict[str, Any]:
     section = settings.get(program_name, {})
     if not isinstance(section, dict):
         raise InputError(f"{path}: [{program_name}] must be a table of commands")
+    for command, given in section.items():
+        if not isinstance(given, dict):
+            raise InputError(f"{path}: [{program_name}.{command}] must be a table of options")
     return section

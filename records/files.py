@@ -235,7 +235,7 @@ def _parse_object(raw: bytes, where: str) -> dict[str, Any]:
         value = json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: not UTF-8: {error}", remedy="make the file again") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # JSONDecodeError, or an integer of thousands of digits
         raise InputError(f"{where}: not JSON: {error}", remedy="make the file again") from None
     except RecursionError:
         raise InputError(f"{where}: nested too deeply", remedy="make the file again") from None

@@ -35,7 +35,7 @@ def check_schema(found: object, known: str, where: str) -> None:
     Raises InputError when the kind differs or the number is newer than ours.
     """
     kind, _, newest = known.rpartition("/")
-    match = re.fullmatch(r"(gniah/[a-z-]+)/(\d{1,9})", found) if isinstance(found, str) else None
+    match = re.fullmatch(r"(gniah/[a-z-]+)/(\d{1,9})", found, re.ASCII) if isinstance(found, str) else None
     if match is None or match[1] != kind:
         raise InputError(
             f"{where}: expected the schema {known!r}, found {found!r}",
@@ -84,8 +84,13 @@ class Manifest:
         content = value.get("content")
         if not isinstance(content, dict):
             raise InputError(f"{path}: there is no object under 'content'", remedy="make the folder again")
-        manifest = cls(str(value["schema"]), content, value.get("run") or {})
-        if value.get("digest") != manifest.digest:
+        run = value.get("run")
+        manifest = cls(str(value["schema"]), content, run if isinstance(run, dict) else {})
+        try:
+            unchanged = value.get("digest") == manifest.digest
+        except (TypeError, ValueError):  # a fraction, say, which we never write into a content
+            unchanged = False
+        if not unchanged:
             raise InputError(f"{path}: the content was changed after it was written", remedy="make the folder again")
         return manifest
 

@@ -197,7 +197,8 @@ def examples(
     """
     from gniah.cypher import open_store
     from gniah.generator.graphniah.experiments import ListSettings
-    from gniah.generator.graphniah.production import Sources, corpora_for, produce
+    from gniah.generator.graphniah.plans import Sources, corpora_for
+    from gniah.generator.graphniah.production import produce
 
     with open_store(store) as graph:
         cutoff = str(graph.manifest.content["cutoff"])
@@ -342,27 +343,34 @@ def audit(pool: Path, store: str, as_json: bool) -> None:
         )
 
 
-@click.command("draw")
+@click.command("show")
 @click.argument("pool", type=_FOLDER)
 @click.argument("qid")
 @_STORE
-@click.option("--out", required=True, type=_FOLDER, help="The SVG file.")
-def draw(pool: Path, qid: str, store: str, out: Path) -> None:
-    """Draw the subgraph of one example, its true path marked. QID may be the beginning of one.
+@click.option("--svg", type=_FOLDER, help="Also draw its subgraph into this file, the true path marked.")
+def show(pool: Path, qid: str, store: str, svg: Path | None) -> None:
+    """Print one example for a person: question, answer, and the lines of the prompt that prove it.
+
+    POOL is a pool.jsonl or the folder that holds it; QID may be the beginning of one.
 
     \b
     Example:
-      gniah-gen draw bench 1f3a --store store --out example.svg
+      gniah-gen show bench 1f3a --store store --svg example.svg
     """
     from gniah.cypher import open_store
     from gniah.generator.graphniah.picture import picture_of
+    from gniah.generator.graphniah.showing import shown
+    from gniah.records.command_line import printable
     from gniah.records.files import whole_file
     from gniah.records.graphniah.pool import find_record, pool_path
 
     record = find_record(pool_path(pool), qid)
-    with open_store(store) as graph, whole_file(out) as stream:
-        stream.write(picture_of(record, graph).encode("utf-8"))
-    say(f"{out}: written")
+    with open_store(store) as graph:
+        emit(printable(shown(record, graph)))
+        if svg is not None:
+            with whole_file(svg) as stream:
+                stream.write(picture_of(record, graph).encode("utf-8"))
+            say(f"{svg}: written")
 
 
 @click.command("quickstart")

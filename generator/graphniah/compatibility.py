@@ -7,7 +7,7 @@ with itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,22 +32,22 @@ class CompatibilityIndex:
     def build(
         cls,
         paths: Sequence[Sequence[int]],
-        title_keys: Mapping[int, str],
+        titles: Mapping[int, Hashable],
         neighbours: CitationGraph | Callable[[int], Iterable[int]],
     ) -> CompatibilityIndex:
         """Return the index of a pool of paths, given as corpusids.
 
-        `title_keys` has the normalised title of every paper on them; `neighbours` is the citation graph, or
-        tells the corpusids that a paper cites or is cited by. Raises KeyError for a paper that either does
-        not know.
+        `titles` names the normalised title of every paper on them, equal for equal titles;
+        `neighbours` is the citation graph, or tells the corpusids that a paper cites or is cited by. Raises
+        KeyError for a paper that either does not know.
         """
         of_paper: dict[int, int] = {}
-        of_title: dict[str, int] = {}
+        of_title: dict[Hashable, int] = {}
         for place, path in enumerate(paths):
             bit = 1 << place
             for paper in path:
                 of_paper[paper] = of_paper.get(paper, 0) | bit
-                title = title_keys[paper]
+                title = titles[paper]
                 of_title[title] = of_title.get(title, 0) | bit
         connected = (
             _rows_among(neighbours, sorted(of_paper)).__getitem__
@@ -56,7 +56,7 @@ class CompatibilityIndex:
         )
         conflicts: dict[int, int] = {}
         for paper in of_paper:
-            met = of_title[title_keys[paper]]
+            met = of_title[titles[paper]]
             for other in connected(paper):
                 if other in of_paper:
                     met |= of_paper[other]

@@ -60,11 +60,14 @@ class ListSettings:
         _refuse_unknown("distractor type", self.distractor_types, DISTRACTOR_TYPES)
         if self.vary is not None:
             _refuse_unknown("variable", (self.vary,), VARIABLES)
+        if not self.depths:
+            raise UsageFault("at least one question depth is needed", remedy="add --depths 4")
         for what, smallest, value in (
             ("--count", 1, self.count),
             ("--context-length", 1, self.context_length),
             ("--sizes", 1, self.sizes[0]),
-            *(("--depth", 2, depth) for depth in self.depths),
+            *(("--depths", 2, depth) for depth in self.depths),
+            *(("--varied-sizes", 1, size) for size in self.varied_sizes),
         ):
             if value < smallest:
                 raise UsageFault(f"{what} must be at least {smallest}, not {value}")

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gniah.generator.graphniah.production import BENCH_SCHEMA
 from gniah.generator.graphniah.prompts import load_templates
+from gniah.generator.graphniah.publication import BENCH_SCHEMA
 from gniah.generator.tokenizers import Tokenizer, load_tokenizers, request_counts
 from gniah.records.canonical import digest
 from gniah.records.errors import ImpossibleRequest, InputError, UsageFault

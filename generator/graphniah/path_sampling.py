@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gniah.cypher.store import GraphStore
+import numpy as np
+
+from gniah.cypher.store import GraphStore, IdArray
 from gniah.generator.graphniah.citation_graph import CitationGraph
 from gniah.generator.graphniah.compatibility import CompatibilityIndex
 from gniah.generator.graphniah.paths import PathLimits, PathSearch, search_paths
 from gniah.generator.graphniah.pool_files import SEARCH_SCHEMA, PathPool, path_length, pool_folder
-from gniah.generator.graphniah.pruning import PrunedGraph, bounds, depth_within, prune
+from gniah.generator.graphniah.pruning import Bounds, PrunedGraph, bounds, depth_within, prune
 from gniah.records.canonical import digest
 from gniah.records.command_line import Progress, say
 from gniah.records.errors import ImpossibleRequest, UsageFault
@@ -24,8 +26,14 @@ SEARCH_RULES = 1
 
 def usable_graph(store: GraphStore) -> CitationGraph:
     """Return the undirected graph of the papers with usable metadata; only they may stand on a path."""
+    return _usable_graph(store)[0]
+
+
+def _usable_graph(store: GraphStore) -> tuple[CitationGraph, IdArray]:
+    """Return the graph of usable papers, and for each of its nodes a number that names its normalised title."""
+    ids, titles = store.usable_papers()
     citing, cited = store.edges()
-    return CitationGraph.from_citations(store.usable_ids(), citing, cited)
+    return CitationGraph.from_citations(ids, citing, cited), titles
 
 
 def sample_pools(
@@ -64,14 +72,15 @@ class _Sampler:
         self._store = store
         self._seed = seed
         self._limits = PathLimits(wanted=count, max_uses=max_uses)
-        self._graph: CitationGraph | None = None
+        self._read: tuple[CitationGraph, IdArray, Bounds] | None = None
         self._cutoff = str(store.manifest.content["cutoff"])
 
-    @property
-    def graph(self) -> CitationGraph:
-        if self._graph is None:
-            self._graph = usable_graph(self._store)
-        return self._graph
+    def _graph(self) -> tuple[CitationGraph, IdArray, Bounds]:
+        """Return the graph, its nodes' titles and its bounds, which are the same for every depth."""
+        if self._read is None:
+            graph, titles = _usable_graph(self._store)
+            self._read = (graph, titles, bounds(graph))
+        return self._read
 
     def _parameters(self, depth: int) -> dict[str, Any]:
         return {
@@ -100,10 +109,11 @@ class _Sampler:
         """Prune, search, index and write one pool."""
         clock = RunClock()
         began = time.perf_counter()
-        pruned = prune(self.graph, path_length(depth))
+        graph, graph_titles, known = self._graph()
+        pruned = prune(graph, path_length(depth), known)
         if not pruned.papers:
-            raise self._too_deep(depth)
-        titles = self._titles(pruned)
+            raise _too_deep(depth, known)
+        titles = graph_titles[np.searchsorted(graph.ids, pruned.graph.ids)].tolist()
         key = digest({"paths": self._parameters(depth)})
         with Progress(f"k = {depth}: paths found", self._limits.wanted) as progress:
             reached = 0
@@ -116,26 +126,14 @@ class _Sampler:
             search = search_paths(pruned, key, self._limits, titles=titles, progress=told)
         self._check_enough(depth, search, allow_fewer)
         by_id = dict(zip(pruned.graph.ids.tolist(), titles, strict=True))
-        index = CompatibilityIndex.build(search.paths, by_id, self.graph)
+        index = CompatibilityIndex.build(search.paths, by_id, graph)
         pool = PathPool(depth, self._store.manifest.digest, self._cutoff, self._seed, search.paths, index)
-        counts = _counts(depth, pruned, search, index, len(self.graph))
+        counts = _counts(depth, pruned, search, index, len(graph))
         content = {"parameters": self._parameters(depth), "counts": counts, "paths": pool.digest}
         seconds = round(time.perf_counter() - began, 2)
         manifest = Manifest(SEARCH_SCHEMA, content, clock.run("rustworkx", "numpy", search_seconds=seconds))
         pool.write(pool_folder(out, self._cutoff, depth), manifest)
         return {**counts, "seconds": seconds}
-
-    def _titles(self, pruned: PrunedGraph) -> list[str]:
-        return [paper.title_key for paper in self._store.papers(pruned.graph.ids.tolist())]
-
-    def _too_deep(self, depth: int) -> ImpossibleRequest:
-        longest = int(bounds(self.graph).through.max(initial=0))
-        possible = depth_within(longest)
-        return ImpossibleRequest(
-            f"no path of {path_length(depth)} papers (k = {depth}) can exist in this graph: the longest bound "
-            f"through any paper is {longest}",
-            remedy=f"use a depth of at most {possible}" if possible else "use a larger graph or an earlier cutoff",
-        )
 
     def _check_enough(self, depth: int, search: PathSearch, allow_fewer: bool) -> None:
         found, wanted = len(search.paths), self._limits.wanted
@@ -152,6 +150,16 @@ class _Sampler:
                 remedy=f"use --count {found} or --allow-fewer, or raise --max-uses" if found else "use a smaller depth",
             )
         say(message)
+
+
+def _too_deep(depth: int, known: Bounds) -> ImpossibleRequest:
+    longest = int(known.through.max(initial=0))
+    possible = depth_within(longest)
+    return ImpossibleRequest(
+        f"no path of {path_length(depth)} papers (k = {depth}) can exist in this graph: the longest bound "
+        f"through any paper is {longest}",
+        remedy=f"use a depth of at most {possible}" if possible else "use a larger graph or an earlier cutoff",
+    )
 
 
 def _counts(

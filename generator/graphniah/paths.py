@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,7 +63,7 @@ def search_paths(
     key: str,
     limits: PathLimits | None = None,
     *,
-    titles: Sequence[str] | None = None,
+    titles: Sequence[Hashable] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PathSearch:
     """Search for distinct paths of `pruned.length` papers.
@@ -73,7 +73,7 @@ def search_paths(
     needs from `Stream(key, "paths", n)`, so the outcome is a function of the graph, the key and the limits.
     The graph must hold papers with usable metadata only.
 
-    `titles` has the normalised title of each node of the pruned graph, in their order. If it is given, no
+    `titles` names the normalised title of each node of the pruned graph, in their order. If it is given, no
     path holds two papers of one title: a paper is not stepped on while its title stands on the path.
     `progress` is told after each start how many paths there are. Raises ValueError when there are not as many
     titles as papers.
@@ -140,7 +140,7 @@ def _remove(starts: list[int], place: int) -> None:
 class _Walk:
     """The state that all searches of a pool share: rows of neighbours as lists, and what is used up."""
 
-    def __init__(self, pruned: PrunedGraph, limits: PathLimits, titles: Sequence[str] | None) -> None:
+    def __init__(self, pruned: PrunedGraph, limits: PathLimits, titles: Sequence[Hashable] | None) -> None:
         papers = len(pruned.graph)
         if titles is not None and len(titles) != papers:
             raise ValueError(f"{len(titles)} titles were given for {papers} papers")
@@ -153,7 +153,7 @@ class _Walk:
         self._uses: dict[int, int] = {}
         self._full = bytearray(papers)
         # What a path holds only once, as a number for each node: its title, or the paper itself.
-        numbers: dict[str, int] = {}
+        numbers: dict[Hashable, int] = {}
         self._names = (
             list(range(papers)) if titles is None else [numbers.setdefault(title, len(numbers)) for title in titles]
         )

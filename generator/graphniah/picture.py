@@ -14,19 +14,16 @@ def picture_of(record: PoolRecord, store: GraphStore) -> str:
     components = record.task_components
     ids = sorted({paper for component in components for paper in component.papers})
     titles = {paper.corpusid: paper.title for paper in store.papers(ids)}
-    marks = {paper: label for label, paper in record.option_papers.items()}
-    if not marks and record.target is not None:
+    marks = {record.source: "source"} | {paper: label for label, paper in record.option_papers.items()}
+    if not record.option_papers and record.target is not None:
         marks[record.target] = "target"
-    marks[record.source] = "source"
     pictures = []
-    for number, component in enumerate(components):
+    for component in components:
         true_path = Component(component.backbone).true_path
         # For counting the whole component is the answer, and in the others' components no path answers anything.
         marked = true_path if component.role == "source" and not is_counting(record.question_type) else ()
         if record.answer == "NO":
             marked = ()
-        pictures.append(
-            ComponentPicture(component.edges, component.backbone, marked, f"component {number + 1}: {component.role}")
-        )
+        pictures.append(ComponentPicture(component.edges, component.backbone, marked, component.role))
     heading = f"{task_name(record.question_type)}, depth {record.config['question_depth']}, answer {record.answer}"
     return svg(Subgraph(tuple(pictures), titles, marks), heading=heading)

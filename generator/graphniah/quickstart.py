@@ -47,8 +47,8 @@ def run_quickstart(out: Path, jobs: int) -> None:
         run(command)
         if command[:2] == ["gniah-gen", "examples"]:
             emit("\n" + example_table(out / "bench" / "examples.jsonl"))
-    picture = _draw_first(out)
-    run(picture)
+    emit("\n9. Look at one example: its question, its proof, and a picture of its subgraph.\n")
+    run(_show_one(out))
     emit("\nThe files:\n")
     emit(table(("where", "what"), _files(out)))
 
@@ -80,13 +80,11 @@ def _steps(out: Path, jobs: int) -> Iterator[tuple[str, list[str]]]:
     yield "8. Score their answers.", ["gniah-eval", "score", bench, results]
 
 
-def _draw_first(out: Path) -> list[str]:
-    """Return the command that draws the first example whose answer is a path."""
-    bench = out / "bench"
-    first = next(e for e in read_examples(bench / "examples.jsonl") if e.answer not in ("NO",) and e.task != "counting")
-    emit("\n9. Draw one example's subgraph, the true path marked.\n")
-    target = str(out / "example.svg")
-    return ["gniah-gen", "draw", str(bench), first.qid[:12], "--store", str(out / "store"), "--out", target]
+def _show_one(out: Path) -> list[str]:
+    """Return the command that shows the first example whose answer is a path."""
+    bench, store, picture = (str(out / name) for name in ("bench", "store", "example.svg"))
+    first = next(example for example in read_examples(out / "bench" / "examples.jsonl") if example.answer == "YES")
+    return ["gniah-gen", "show", bench, first.qid[:12], "--store", store, "--svg", picture]
 
 
 def _files(out: Path) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ FAMILY = Family(
             f"{_COMMANDS}:none_variants", "Append a fifth option to multiple-choice examples."
         ),
         "audit": CommandSpec(f"{_COMMANDS}:audit", "Prove a pool sound by Cypher queries."),
-        "draw": CommandSpec(f"{_COMMANDS}:draw", "Draw one example's subgraph as SVG."),
+        "show": CommandSpec(f"{_COMMANDS}:show", "Print one example and its proof; draw its subgraph."),
         "quickstart": CommandSpec(f"{_COMMANDS}:quickstart", "The whole job on a small graph that ships with gniah."),
     },
 )

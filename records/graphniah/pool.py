@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gniah.records.errors import InputError
-from gniah.records.files import read_json_lines
+from gniah.records.files import machine_trouble, read_json_lines
+from gniah.records.graphniah import FAMILY
 from gniah.records.manifests import check_schema
 
 POOL_SCHEMA = "gniah/pool/1"
@@ -112,7 +114,7 @@ class PoolRecord:
         """Read a record; `where` names file and line in errors. Raises InputError."""
         check_schema(value.get("schema"), POOL_SCHEMA, where)
         try:
-            return cls(
+            result = cls(
                 qid=value["qid"],
                 config=value["config"],
                 inputs=value["inputs"],
@@ -133,6 +135,27 @@ class PoolRecord:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{where}: not a whole pool record: {error!r}", remedy="build the pool again") from None
+        for name, kind in _KINDS.items():
+            found = getattr(result, name)
+            if not isinstance(found, kind) or isinstance(found, bool):
+                raise InputError(f"{where}: {name} has a wrong type: {found!r}", remedy="build the pool again")
+        if FAMILY.task_of(result.question_type) is None:
+            raise InputError(f"{where}: {result.question_type!r} is no question type of {FAMILY.name}")
+        return result
+
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "qid": str,
+    "config": Mapping,
+    "inputs": Mapping,
+    "question_type": str,
+    "question": str,
+    "answer": str,
+    "source": int,
+    "target": (int, type(None)),
+    "option_papers": Mapping,
+    "token_counts": Mapping,
+}
 
 
 def _component(value: Mapping[str, Any]) -> ComponentRecord:
@@ -173,14 +196,14 @@ def find_record(path: Path, qid: str) -> PoolRecord:
             f"{path}: {len(matches) or 'no'} examples have a qid that begins with {qid!r}",
             remedy="give more of the qid" if matches else "check the qid, or make the pool again",
         )
-    offset, length = int(matches[0]["offset"]), int(matches[0]["length"])
-    import json
-
-    with path.open("rb") as stream:
-        stream.seek(offset)
-        raw = stream.read(length)
     try:
-        value = json.loads(raw)
-    except ValueError:
-        raise InputError(f"{index}: does not fit {path.name}", remedy="build the pool again") from None
+        offset, length = int(matches[0]["offset"]), int(matches[0]["length"])
+        with machine_trouble(path), path.open("rb") as stream:
+            stream.seek(offset)
+            value = json.loads(stream.read(length))
+        fits = value["qid"] == matches[0]["qid"]
+    except (KeyError, TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise InputError(f"{index}: does not fit {path.name}", remedy="build the pool again")
     return PoolRecord.from_json(value, f"{path} at byte {offset}")

@@ -85,7 +85,7 @@ class Settings:
     def from_config(cls, config: Mapping[str, Any], where: str) -> Settings:
         """Read settings back from a `config` that this version wrote. Raises InputError."""
         try:
-            return cls(
+            settings = cls(
                 question_type=config["question_format"],
                 question_depth=config["question_depth"],
                 component_node_count=config["component_node_count"],
@@ -100,6 +100,25 @@ class Settings:
             )
         except KeyError as error:
             raise InputError(f"{where}: the config lacks {error.args[0]}") from None
+        for name, kind in _KINDS.items():
+            found = getattr(settings, name)
+            if not isinstance(found, kind) or isinstance(found, bool):
+                raise InputError(f"{where}: the config has {name} {found!r}, which is no {kind.__name__}")
+        return settings
+
+
+_KINDS: Mapping[str, type] = {
+    "question_type": str,
+    "question_depth": int,
+    "component_node_count": int,
+    "distractor_type": str,
+    "context_length": int,
+    "index": int,
+    "seed": int,
+    "alpha": str,
+    "cutoff_date": str,
+    "templates": str,
+}
 
 
 def alpha_fraction(text: str) -> Fraction:
@@ -107,7 +126,7 @@ def alpha_fraction(text: str) -> Fraction:
 
     Raises UsageFault unless the text is a decimal over 0 with at most six digits after the point.
     """
-    if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or not Fraction(text):
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII) or not Fraction(text):
         raise UsageFault(f"alpha must be a decimal over 0 such as 0.1, not {text!r}")
     return Fraction(text)
 

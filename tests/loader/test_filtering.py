@@ -247,7 +247,7 @@ def write_shards(folder: Path, kind: str, rows: Sequence[dict[str, Any]], cuts: 
     return paths
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), rows=ROWS)
 def test_order_and_splitting_do_not_change_the_bytes_and_edges_follow_the_rules(
     tmp_path_factory: pytest.TempPathFactory,

@@ -1,0 +1,139 @@
+"""Finished examples put together as the published files, in the order of their list."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from gniah.generator.graphniah.building import Built
+from gniah.generator.graphniah.experiments import LIST_SCHEMA, task_name
+from gniah.records.errors import InputError
+from gniah.records.examples import Example
+from gniah.records.files import json_document, json_line, whole_file
+from gniah.records.manifests import Manifest, RunClock
+
+BENCH_SCHEMA = "gniah/bench/1"
+WORK_NAME = ".work"
+
+
+def write_piece(built: Built, work: Path) -> str:
+    """Write a finished example into a working folder: its pool record on one line, its published form on the next."""
+    with whole_file(work / f"{built.example.qid}.json") as stream:
+        stream.write(json_line(built.record.to_json()))
+        stream.write(json_line(built.example.to_json()))
+    return built.example.qid
+
+
+def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], clock: RunClock) -> Manifest:
+    """Write the published files from finished pieces, in the order of the list; return the manifest.
+
+    The manifest comes last: it says that the folder is complete. The pieces are removed then.
+    """
+    uses = _uses(plan)
+    pieces = _find_pieces(uses, works)
+    summary = _Summary()
+    hashes = {name: hashlib.sha256() for name in ("pool", "examples")}
+    with ExitStack() as stack:
+        files = {
+            name: stack.enter_context(whole_file(out / f"{name}.jsonl")) for name in ("pool", "pool.index", "examples")
+        }
+        offset = 0
+        for qid, experiments in uses.items():
+            record, example = _read_piece(pieces[qid])
+            published = json_line(example.with_experiments(tuple(experiments)).to_json())
+            files["pool"].write(record)
+            files["examples"].write(published)
+            files["pool.index"].write(json_line({"qid": qid, "offset": offset, "length": len(record)}))
+            offset += len(record)
+            hashes["pool"].update(record)
+            hashes["examples"].update(published)
+            summary.add(example, json.loads(record))
+        path = out / str(plan["path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        settings = stack.enter_context(whole_file(path.with_name(f"{path.name}.settings.json")))
+        settings.write(json_document({"schema": LIST_SCHEMA, **plan["content"]}))
+        listed = stack.enter_context(whole_file(path))
+        for slot in plan["slots"]:
+            listed.write(json_line(slot))
+    content = {
+        "plan": plan["content"],
+        "counts": {**summary.counts(), "left out": plan["content"]["left_out"]},
+        "values": {name: value.hexdigest() for name, value in hashes.items()},
+    }
+    manifest = Manifest(BENCH_SCHEMA, content, clock.run("tiktoken"))
+    manifest.write(out)
+    shutil.rmtree(out / WORK_NAME, ignore_errors=True)
+    return manifest
+
+
+def _uses(plan: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return for each qid, in the order of first use, where it is used."""
+    settings = plan["content"]["list"]
+    uses: dict[str, list[dict[str, Any]]] = {}
+    for slot in plan["slots"]:
+        uses.setdefault(slot["qid"], []).append(
+            {
+                "name": settings["name"],
+                "context_length": settings["context_length"],
+                "random_seed": settings["seed"],
+                "slot": slot["slot"],
+                "path": plan["path"],
+            }
+        )
+    return uses
+
+
+def _find_pieces(qids: Iterable[str], works: Sequence[Path]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    missing = 0
+    for qid in qids:
+        place = next((work / f"{qid}.json" for work in works if (work / f"{qid}.json").is_file()), None)
+        if place is None:
+            missing += 1
+        else:
+            found[qid] = place
+    if missing:
+        raise InputError(
+            f"{missing} of {missing + len(found)} examples are missing from the parts given",
+            remedy="build and give every part",
+        )
+    return found
+
+
+def _read_piece(path: Path) -> tuple[bytes, Example]:
+    record, _, example = path.read_bytes().partition(b"\n")
+    return record + b"\n", Example.from_json(json.loads(example), str(path))
+
+
+class _Summary:
+    """Counts over a list, for the manifest and for the person who made it."""
+
+    def __init__(self) -> None:
+        self._tasks: Counter[str] = Counter()
+        self._stopped: Counter[str] = Counter()
+        self._building: Counter[str] = Counter()
+        self._examples = 0
+
+    def add(self, example: Example, record: Mapping[str, Any]) -> None:
+        self._examples += 1
+        self._tasks[task_name(example.question_type)] += 1
+        self._stopped[record["stopped"]] += 1
+        building = record["building"]
+        self._building["attempts"] += building["attempts"]
+        for kind in ("restarts", "refused"):
+            for reason, count in building[kind].items():
+                self._building[f"{kind}: {reason}"] += count
+
+    def counts(self) -> dict[str, Any]:
+        return {
+            "examples": self._examples,
+            "tasks": dict(sorted(self._tasks.items())),
+            "stopped": dict(sorted(self._stopped.items())),
+            "building": dict(sorted(self._building.items())),
+        }

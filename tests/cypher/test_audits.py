@@ -1,0 +1,530 @@
+"""Audits on pools made by hand: a sound one gives nothing, and each audit finds what is planted for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gniah.cypher import GraphStore, build_store, named_queries, open_store
+from gniah.cypher.queries import AUDIT
+from gniah.generator.graphniah.auditing import audit_records
+from gniah.generator.graphniah.growth import Neighbourhoods
+from gniah.records.files import json_line
+from gniah.records.graphniah.pool import ComponentRecord, PoolRecord
+from gniah.records.graphniah.settings import Settings
+from gniah.records.manifests import Manifest
+
+# Four components of six papers, b ... b + 5. With k = 2 a backbone has four papers: s is its second, t its third.
+BASES = (100, 200, 300, 400)
+EARLY, TWIN, OUTSIDE, UNKNOWN = 901, 902, 903, 999
+
+
+def component_edges(base: int) -> tuple[tuple[int, int], ...]:
+    return (
+        (base, base + 1),
+        (base + 2, base + 1),
+        (base + 2, base + 3),
+        (base + 4, base),
+        (base + 3, base + 5),
+    )
+
+
+# The store holds more than the examples show: a chord, citations between components, and papers to plant.
+EDGES = (
+    *(edge for base in (*BASES, 500) for edge in component_edges(base)),
+    (100, 102),
+    (104, 204),
+    (501, 101),
+    (103, OUTSIDE),
+    (OUTSIDE, 103),
+    (103, EARLY),
+    (103, TWIN),
+    (103, 205),
+    (203, 205),
+)
+
+
+@pytest.fixture(scope="module")
+def audit_store(
+    tmp_path_factory: pytest.TempPathFactory, graph_writer: Callable[..., Manifest]
+) -> Iterator[GraphStore]:
+    place = tmp_path_factory.mktemp("audit")
+    papers: list[dict[str, Any]] = [
+        {"corpusid": base + place, "title": f"Paper {base + place}"} for base in (*BASES, 500) for place in range(6)
+    ]
+    papers += [
+        {"corpusid": EARLY, "title": "Early", "date": "2026-03-31"},
+        {"corpusid": TWIN, "title": "PAPER: 104!"},
+        {"corpusid": OUTSIDE, "title": "Outside"},
+    ]
+    graph_writer(place / "graph", papers, sorted(set(EDGES)))
+    build_store(place / "graph", str(place / "store"))
+    with open_store(str(place / "store")) as store:
+        yield store
+
+
+def component(base: int, role: str = "other") -> ComponentRecord:
+    papers = tuple(range(base, base + 6))
+    return ComponentRecord(role, papers[:4], papers, component_edges(base))
+
+
+def record(kind: str, answer: str, components: Sequence[ComponentRecord], **more: Any) -> PoolRecord:
+    settings = Settings(
+        question_type=f"reachability-{kind}",
+        question_depth=2,
+        component_node_count=6,
+        distractor_type="code",
+        context_length=200_000,
+        label=None if kind == "counting" else answer,
+        index=0,
+        seed=1,
+        alpha="0.1",
+        cutoff_date="2026-04-01",
+        templates="plain",
+    )
+    values: dict[str, Any] = {
+        "qid": f"{kind}-{answer}",
+        "config": settings.config(),
+        "inputs": {},
+        "question_type": settings.question_type,
+        "question": "?",
+        "answer": answer,
+        "source": 101,
+        "target": None,
+        "option_papers": {},
+        "components": tuple(components),
+        "needles": (),
+        "distractors": (),
+        "context": (),
+        "token_counts": {},
+        "prompt_sha256": "",
+        "stopped": "full",
+        "building": {},
+    }
+    return PoolRecord(**(values | more))
+
+
+SOURCE, OTHER = component(100, "source"), component(200)
+# A distractor component that was cut: it is neither whole nor of the size of the settings.
+CUT = ComponentRecord("distractor", (300, 301), (300, 301), ((300, 301),))
+YES = record("yesno", "YES", (SOURCE, OTHER, CUT), target=102)
+NO = record("yesno", "NO", (SOURCE, OTHER), target=202)
+COUNTING = record("counting", "5", (SOURCE, OTHER))
+CHOICE = record(
+    "multiple",
+    "C",
+    (SOURCE, OTHER, component(300), component(400)),
+    target=102,
+    option_papers={"A": 202, "B": 302, "C": 102, "D": 402},
+)
+
+
+def with_component(base: PoolRecord, number: int, **change: Any) -> PoolRecord:
+    components = list(base.components)
+    components[number] = replace(components[number], **change)
+    return replace(base, components=tuple(components))
+
+
+def with_edges(base: PoolRecord, number: int, *, less: Sequence[Any] = (), more: Sequence[Any] = ()) -> PoolRecord:
+    edges = [edge for edge in base.components[number].edges if edge not in less]
+    assert len(edges) == len(base.components[number].edges) - len(less)
+    return with_component(base, number, edges=(*edges, *more))
+
+
+def grown_as(base: PoolRecord, paper: int) -> PoolRecord:
+    """Let another paper stand in the place of the last grown paper of the first component."""
+    papers = (*base.components[0].papers[:5], paper)
+    return with_component(base, 0, papers=papers, edges=(*component_edges(100)[:4], (103, paper)))
+
+
+# What is planted, the rows of the audit it is planted for, and the other audits that see it too.
+PLANTED: dict[str, list[tuple[str, PoolRecord, list[dict[str, Any]], set[str]]]] = {
+    "components-share-a-paper": [
+        (
+            "the last paper of one stands in the other as well",
+            grown_as(YES, 205),
+            [{"qid": "yesno-YES", "corpusid": 205, "one": 0, "other": 1}],
+            {"citation-between-components"},
+        ),
+    ],
+    "component-size": [
+        (
+            "one paper less",
+            with_component(NO, 1, papers=OTHER.papers[:5], edges=OTHER.edges[:4]),
+            [{"qid": "yesno-NO", "component": 1, "papers": 5, "size": 6}],
+            set(),
+        ),
+        (
+            "one paper more",
+            with_component(NO, 0, papers=(*SOURCE.papers, OUTSIDE), edges=(*SOURCE.edges, (103, OUTSIDE))),
+            [{"qid": "yesno-NO", "component": 0, "papers": 7, "size": 6}],
+            set(),
+        ),
+        (
+            "a paper counted twice",
+            with_component(COUNTING, 0, papers=(*SOURCE.papers[:5], 104), edges=SOURCE.edges[:4]),
+            [{"qid": "counting-5", "component": 0, "papers": 5, "size": 6}],
+            {"count-against-component"},
+        ),
+    ],
+    "component-is-no-tree": [
+        (
+            "a cycle by a chord of the store",
+            with_edges(YES, 0, more=[(100, 102)]),
+            [{"qid": "yesno-YES", "component": 0, "corpusid": 102, "links": 2}],
+            set(),
+        ),
+        (
+            "a grown paper without its citation",
+            with_edges(CHOICE, 2, less=[(304, 300)]),
+            [{"qid": "multiple-C", "component": 2, "corpusid": 304, "links": 0}],
+            set(),
+        ),
+        (
+            "a citation that is shown twice",
+            with_edges(COUNTING, 0, more=[(104, 100)]),
+            [{"qid": "counting-5", "component": 0, "corpusid": 104, "links": 2}],
+            set(),
+        ),
+    ],
+    "citation-between-components": [
+        (
+            "two grown papers",
+            with_edges(NO, 0, more=[(104, 204)]),
+            [{"qid": "yesno-NO", "citing": 104, "cited": 204}],
+            set(),
+        ),
+    ],
+    "citation-outside-components": [
+        (
+            "it cites one that belongs nowhere",
+            with_edges(YES, 0, more=[(103, OUTSIDE)]),
+            [{"qid": "yesno-YES", "citing": 103, "cited": OUTSIDE}],
+            set(),
+        ),
+        (
+            "it is cited by one that belongs nowhere",
+            with_edges(YES, 0, more=[(OUTSIDE, 103)]),
+            [{"qid": "yesno-YES", "citing": OUTSIDE, "cited": 103}],
+            set(),
+        ),
+    ],
+    "backbone-is-broken": [
+        (
+            "the last step of the path is missing",
+            with_edges(NO, 1, less=[(202, 203)]),
+            [{"qid": "yesno-NO", "component": 1, "step": 2, "links": 0}],
+            {"component-is-no-tree"},
+        ),
+        (
+            "a step hangs elsewhere, and the component is a tree all the same",
+            with_edges(YES, 0, less=[(102, 101)], more=[(100, 102)]),
+            [{"qid": "yesno-YES", "component": 0, "step": 1, "links": 0}],
+            set(),
+        ),
+    ],
+    "source-off-the-path": [
+        (
+            "the first paper of the backbone",
+            replace(YES, source=100),
+            [{"qid": "yesno-YES", "source": 100}],
+            set(),
+        ),
+        (
+            "the right place of the other component",
+            replace(COUNTING, source=201),
+            [{"qid": "counting-5", "source": 201}],
+            set(),
+        ),
+        (
+            "no component is the source's",
+            with_component(COUNTING, 0, role="other"),
+            [{"qid": "counting-5", "source": 101}],
+            set(),
+        ),
+    ],
+    "target-off-the-path": [
+        ("the last paper of the backbone", replace(YES, target=103), [{"qid": "yesno-YES", "target": 103}], set()),
+        ("a grown paper elsewhere", replace(NO, target=204), [{"qid": "yesno-NO", "target": 204}], set()),
+        ("a paper of nowhere", replace(NO, target=OUTSIDE), [{"qid": "yesno-NO", "target": OUTSIDE}], set()),
+    ],
+    "label-against-placement": [
+        (
+            "YES, and the target stands in the other component",
+            replace(YES, target=202),
+            [{"qid": "yesno-YES", "answer": "YES", "reachable": 0}],
+            set(),
+        ),
+        (
+            "NO, and the target stands in the source's component",
+            replace(NO, target=102),
+            [{"qid": "yesno-NO", "answer": "NO", "reachable": 1}],
+            set(),
+        ),
+        (
+            "neither YES nor NO",
+            replace(NO, answer="MAYBE"),
+            [{"qid": "yesno-NO", "answer": "MAYBE", "reachable": 0}],
+            set(),
+        ),
+    ],
+    "options-against-placement": [
+        (
+            "the answer names another option",
+            replace(CHOICE, answer="B"),
+            [
+                {"qid": "multiple-C", "label": "B", "corpusid": 302, "reachable": 0},
+                {"qid": "multiple-C", "label": "C", "corpusid": 102, "reachable": 1},
+            ],
+            set(),
+        ),
+        (
+            "a second option is reachable",
+            replace(CHOICE, option_papers=dict(CHOICE.option_papers) | {"A": 103}),
+            [{"qid": "multiple-C", "label": "A", "corpusid": 103, "reachable": 1}],
+            {"options-off-the-path"},
+        ),
+    ],
+    "options-off-the-path": [
+        (
+            "an option is a grown paper",
+            replace(CHOICE, option_papers=dict(CHOICE.option_papers) | {"A": 204}),
+            [{"qid": "multiple-C", "label": "A", "corpusid": 204}],
+            set(),
+        ),
+        (
+            "an option is a paper of nowhere",
+            replace(CHOICE, option_papers=dict(CHOICE.option_papers) | {"D": OUTSIDE}),
+            [{"qid": "multiple-C", "label": "D", "corpusid": OUTSIDE}],
+            set(),
+        ),
+    ],
+    "options-missing": [
+        (
+            "three options",
+            replace(CHOICE, option_papers={"A": 202, "B": 302, "C": 102}),
+            [{"qid": "multiple-C", "offered": 3, "letters": 3, "marked": 1}],
+            set(),
+        ),
+        (
+            "no options",
+            replace(CHOICE, option_papers={}),
+            [{"qid": "multiple-C", "offered": 0, "letters": 0, "marked": 0}],
+            set(),
+        ),
+        (
+            "one paper under two letters",
+            replace(CHOICE, option_papers={"A": 202, "B": 202, "C": 102, "D": 402}),
+            [{"qid": "multiple-C", "offered": 3, "letters": 4, "marked": 1}],
+            set(),
+        ),
+        (
+            "the answer is no option",
+            replace(CHOICE, answer="E"),
+            [{"qid": "multiple-C", "offered": 4, "letters": 4, "marked": 0}],
+            {"options-against-placement"},
+        ),
+    ],
+    "count-against-component": [
+        (
+            "s was counted",
+            replace(COUNTING, answer="6"),
+            [{"qid": "counting-5", "answer": "6", "reachable": 5}],
+            set(),
+        ),
+        (
+            "another spelling of the number",
+            replace(COUNTING, answer="05"),
+            [{"qid": "counting-5", "answer": "05", "reachable": 5}],
+            set(),
+        ),
+    ],
+    "published-before-cutoff": [
+        (
+            "the day before",
+            grown_as(YES, EARLY),
+            [{"qid": "yesno-YES", "corpusid": EARLY, "publicationdate": "2026-03-31"}],
+            set(),
+        ),
+        (
+            "a paper that the store does not know has no date",
+            grown_as(YES, UNKNOWN),
+            [{"qid": "yesno-YES", "corpusid": UNKNOWN, "publicationdate": None}],
+            {"citation-not-in-store"},
+        ),
+    ],
+    "citation-not-in-store": [
+        (
+            "the store holds the other direction only",
+            with_edges(YES, 0, less=[(100, 101)], more=[(101, 100)]),
+            [{"qid": "yesno-YES", "citing": 101, "cited": 100}],
+            set(),
+        ),
+        (
+            "the store holds neither direction",
+            with_edges(YES, 0, less=[(104, 100)], more=[(104, 101)]),
+            [{"qid": "yesno-YES", "citing": 104, "cited": 101}],
+            set(),
+        ),
+        (
+            "a paper cites itself",
+            with_edges(YES, 0, more=[(104, 104)]),
+            [{"qid": "yesno-YES", "citing": 104, "cited": 104}],
+            set(),
+        ),
+        (
+            "in a distractor component",
+            with_component(YES, 2, edges=((301, 300),)),
+            [{"qid": "yesno-YES", "citing": 301, "cited": 300}],
+            set(),
+        ),
+    ],
+    "titles-alike": [
+        (
+            "titles that differ in letter case and punctuation",
+            grown_as(YES, TWIN),
+            [{"qid": "yesno-YES", "title_key": "paper 104", "papers": 2}],
+            set(),
+        ),
+    ],
+    "backbones-cite-each-other": [
+        (
+            "in the store, though not in the text",
+            replace(NO, components=(SOURCE, component(500)), target=502),
+            [{"qid": "yesno-NO", "citing": 501, "cited": 101}],
+            set(),
+        ),
+    ],
+    "component-count": [
+        (
+            "two for multiple-choice",
+            replace(CHOICE, components=CHOICE.components[:3]),
+            [{"qid": "multiple-C", "found": 3, "needed": 4}],
+            {"options-off-the-path"},
+        ),
+        (
+            "three for counting",
+            replace(COUNTING, components=(SOURCE, OTHER, component(300))),
+            [{"qid": "counting-5", "found": 3, "needed": 2}],
+            set(),
+        ),
+        (
+            "a distractor does not count",
+            with_component(YES, 1, role="distractor"),
+            [{"qid": "yesno-YES", "found": 1, "needed": 2}],
+            set(),
+        ),
+    ],
+}
+
+
+def violations(store: GraphStore, records: Sequence[PoolRecord]) -> list[dict[str, Any]]:
+    return list(audit_records(records, Neighbourhoods(store)))
+
+
+def test_a_sound_pool_gives_no_violation(audit_store: GraphStore) -> None:
+    assert violations(audit_store, [YES, NO, COUNTING, CHOICE]) == []
+
+
+@pytest.mark.parametrize("name", named_queries(AUDIT))
+def test_an_audit_finds_what_is_planted_for_it(audit_store: GraphStore, name: str) -> None:
+    assert PLANTED.get(name), "an audit without a planted case"
+    for what, planted, rows, others in PLANTED[name]:
+        found = violations(audit_store, [planted])
+        mine = [{key: value for key, value in row.items() if key != "audit"} for row in found if row["audit"] == name]
+        assert mine == rows, what
+        assert {row["audit"] for row in found} - {name} == others, what
+
+
+def test_every_planted_case_belongs_to_an_audit() -> None:
+    assert set(PLANTED) == set(named_queries(AUDIT))
+
+
+def test_a_violation_is_told_of_its_own_example_only(audit_store: GraphStore) -> None:
+    for name, cases in PLANTED.items():
+        for _, planted, rows, _ in cases:
+            renamed = replace(planted, qid="broken")
+            found = violations(audit_store, [YES, NO, COUNTING, CHOICE, renamed])
+            assert {row["qid"] for row in found} == {"broken"}, name
+            assert [row["audit"] for row in found].count(name) == len(rows)
+
+
+# --- through the command
+
+
+def audit(*words: object) -> subprocess.CompletedProcess[str]:
+    code = "from gniah.generator.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "audit", *map(str, words)], capture_output=True, encoding="utf-8", check=False
+    )
+
+
+def write_pool(path: Path, records: Sequence[PoolRecord], store: GraphStore, **inputs: str) -> None:
+    digest = {"graph": store.manifest.digest} | inputs
+    path.write_bytes(b"".join(json_line(replace(item, inputs=digest).to_json()) for item in records))
+
+
+def test_the_command_ends_well_on_a_sound_pool(audit_store: GraphStore, tmp_path: Path) -> None:
+    write_pool(tmp_path / "pool.jsonl", [YES, NO, COUNTING, CHOICE], audit_store)
+    done = audit(tmp_path, "--store", audit_store.address, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {"examples": 4, "violations": []}
+
+
+def test_the_command_names_the_example_of_a_violation_and_fails(audit_store: GraphStore, tmp_path: Path) -> None:
+    write_pool(tmp_path / "pool.jsonl", [YES, replace(NO, target=102), COUNTING], audit_store)
+    done = audit(tmp_path / "pool.jsonl", "--store", audit_store.address)
+    assert done.returncode == 1
+    assert "audit: label-against-placement, qid: yesno-NO, answer: NO, reachable: 1" in done.stderr
+    assert "1 violations in 1 examples" in done.stderr
+    assert "3 examples audited" in done.stdout
+    counts = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()[2:-1]}
+    assert counts == {name: "1" if name == "label-against-placement" else "0" for name in named_queries(AUDIT)}
+
+
+def test_the_command_refuses_a_pool_of_another_graph(audit_store: GraphStore, tmp_path: Path) -> None:
+    write_pool(tmp_path / "pool.jsonl", [YES], audit_store, graph="0" * 64)
+    done = audit(tmp_path, "--store", audit_store.address)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "example yesno-YES was made from another graph than" in done.stderr
+    assert "give --store the store it was made from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config": {}}, "the config lacks question_format"),
+        ({"config": []}, "pool.jsonl:1: config has a wrong type: []"),
+        ({"question_type": "needle"}, "pool.jsonl:1: 'needle' is no question type of graphniah"),
+        ({"source": "101"}, "pool.jsonl:1: source has a wrong type: '101'"),
+        ({"schema": "gniah/pool/2"}, "pool.jsonl:1: written by a newer version of gniah"),
+    ],
+)
+def test_the_command_refuses_a_pool_it_cannot_read(
+    audit_store: GraphStore, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    value = replace(YES, inputs={"graph": audit_store.manifest.digest}).to_json() | change
+    (tmp_path / "pool.jsonl").write_bytes(json_line(value))
+    done = audit(tmp_path, "--store", audit_store.address)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert message in done.stderr
+
+
+def test_the_command_refuses_a_cut_and_an_empty_pool(audit_store: GraphStore, tmp_path: Path) -> None:
+    path = tmp_path / "pool.jsonl"
+    write_pool(path, [YES, NO], audit_store)
+    path.write_bytes(path.read_bytes()[:-10])
+    done = audit(tmp_path, "--store", audit_store.address)
+    assert done.returncode == 3
+    assert "pool.jsonl:2: the last line has no newline: the file was cut" in done.stderr
+    path.write_bytes(b"")
+    done = audit(tmp_path, "--store", audit_store.address)
+    assert done.returncode == 3
+    assert "holds no example" in done.stderr
