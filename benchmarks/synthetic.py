@@ -1,6 +1,6 @@
 """Synthetic S2AG-shaped shards: power-law in-degrees, communities, optional hubs. Deterministic for a seed.
 
-    python benchmarks/synthetic.py --papers 1000000 --citations 3000000 --out shards
+python benchmarks/synthetic.py --papers 1000000 --citations 3000000 --out shards
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ CROSS = 0.05  # how often a reference leaves its community
 SHARDS = 4
 
 
-def citations(
-    papers: int, count: int, communities: int, hubs: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
+def citations(papers: int, count: int, communities: int, hubs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (citing, cited) as node numbers, every cited paper older than the citing one."""
     rng = np.random.default_rng(seed)
     community = rng.integers(communities, size=papers)

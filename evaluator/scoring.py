@@ -8,8 +8,8 @@ Every response gets one status. They are tried in this order, and the first that
    model did not see the question as it is. Left out of the denominator.
 3. `correct` or `wrong`: an answer could be read, even when the output limit was reached after it.
 4. `refused`: the provider says that its filter or the model declined.
-5. `empty`: there is no text outside closed thinking blocks.
-6. `length`: the output limit was reached without a readable answer.
+5. `length`: the output limit was reached without a readable answer, or without any text at all.
+6. `empty`: there is no text outside closed thinking blocks.
 7. `unreadable`: all the rest. It counts as wrong, and equals no answer, whatever the right one is.
 """
 
@@ -235,10 +235,10 @@ def _status(
     finish = response.finish_reason
     if finish in REFUSED:
         return "refused", None, f"the provider ended it with {finish}"
-    if shown.blank and not shown.unclosed:
-        return "empty", None, "there is no text" + (" before the output limit" if finish in LENGTH else "")
     if finish in LENGTH:
         return "length", None, f"the output limit was reached: {reading.reason}"
+    if shown.blank and not shown.unclosed:
+        return "empty", None, "there is no text"
     return "unreadable", None, "the thinking block was not closed" if shown.unclosed else reading.reason
 
 

@@ -10,7 +10,7 @@ from gniah.records.command_line import table
 
 _HEADINGS = ("n", "correct", "%", "95% from", "to", "chance %", "not read or not counted")
 # A variable that is drawn freely has a value for every other example; such rows say nothing.
-MOST_VALUES = 16
+MOST_VALUES = 8
 TASK = "task"
 OVERALL = "all"
 
@@ -32,6 +32,8 @@ def variable_table(scores: Scores) -> str:
         for variable, values in model.by.items():
             if variable == TASK:
                 continue
+            if len(values) == 1:
+                continue  # the same as the overall row
             if len(values) > MOST_VALUES:
                 skipped[variable] = None
                 continue

@@ -24,14 +24,17 @@ def verify_command(examples: Path, jobs: int, as_json: bool) -> None:
     Example:
       gniah-gen verify bench
     """
-    from gniah.generator.verification import verify_all
+    from gniah.generator.verification import open_journal, verify_all
     from gniah.records.examples import examples_path, read_examples
 
+    path = examples_path(examples)
     asked: Counter[str] = Counter()
     right: Counter[str] = Counter()
     wrong = []
-    with Progress("examples verified") as progress:
-        for verdict in verify_all(read_examples(examples_path(examples)), jobs=jobs):
+    with open_journal(path) as journal, Progress("examples verified") as progress:
+        if journal:
+            say(f"{path}: going on; {len(journal)} examples are verified already")
+        for verdict in verify_all(read_examples(path), jobs=jobs, journal=journal):
             asked[verdict.task] += 1
             right[verdict.task] += verdict.right
             if not verdict.right:

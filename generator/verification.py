@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import multiprocessing
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 
+from gniah.records.canonical import digest
+from gniah.records.errors import BusyError, EnvironmentFault
 from gniah.records.examples import Example
 from gniah.records.families import family_of, load
+from gniah.records.files import json_line, locked_folder, machine_trouble
+from gniah.records.responses import prompt_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +51,120 @@ def verify(example: Example) -> Verdict:
     return Verdict(example.qid, task.name, example.answer, found, reason)
 
 
-def verify_all(examples: Iterable[Example], *, jobs: int = 1) -> Iterator[Verdict]:
-    """Yield a verdict for each example, in order, with memory for a few of them at a time."""
-    if jobs <= 1:
-        yield from map(verify, examples)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as executor:
+def verify_all(examples: Iterable[Example], *, jobs: int = 1, journal: Journal | None = None) -> Iterator[Verdict]:
+    """Yield a verdict for each example, in order, with memory for a few of them at a time.
+
+    With a journal, what it holds is not solved again, and every new verdict is written to it first.
+    """
+    with _Solver(jobs) as solve:
         source = iter(examples)
         while batch := list(islice(source, 4 * jobs)):
-            yield from executor.map(verify, batch)
+            keys = [_key(example) if journal is not None else "" for example in batch]
+            known = [journal.get(key) if journal is not None else None for key in keys]
+            fresh = solve([example for example, verdict in zip(batch, known, strict=True) if verdict is None])
+            for key, verdict in zip(keys, known, strict=True):
+                if verdict is None:
+                    verdict = next(fresh)
+                    if journal is not None:
+                        journal.add(key, verdict)
+                yield verdict
+
+
+class _Solver(AbstractContextManager["_Solver"]):
+    """Solves lists of examples, here or in spawned processes."""
+
+    def __init__(self, jobs: int) -> None:
+        self._executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) if jobs > 1 else None
+
+    def __call__(self, examples: list[Example]) -> Iterator[Verdict]:
+        return iter(self._executor.map(verify, examples)) if self._executor else map(verify, examples)
+
+    def __exit__(self, *_: object) -> None:
+        if self._executor:
+            self._executor.shutdown(cancel_futures=True)
+
+
+class Journal:
+    """The verdicts of a verification that is under way, so that one that was stopped goes on from there.
+
+    A verdict is kept under the hash of the example's prompts, question and answer and of the solver's own source, so
+    nothing is taken over from other examples or another solver.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, Verdict] = {}
+        with machine_trouble(path):
+            for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else []:
+                self._take(line)
+            # A last line that a killed process left unfinished would spoil the next one.
+            self._stream = path.open("wb")
+            for key, verdict in self._known.items():
+                self._write(key, verdict)
+
+    def __len__(self) -> int:
+        """Return how many verdicts are known."""
+        return len(self._known)
+
+    def get(self, key: str) -> Verdict | None:
+        """Return the verdict under a key, or None."""
+        return self._known.get(key)
+
+    def add(self, key: str, verdict: Verdict) -> None:
+        """Keep a verdict."""
+        self._known[key] = verdict
+        self._write(key, verdict)
+
+    def close(self, *, finished: bool) -> None:
+        """Let go of the file; when the verification came to its end, it goes."""
+        self._stream.close()
+        if finished:
+            self._path.unlink(missing_ok=True)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            value = json.loads(line)
+            self._known[value.pop("key")] = Verdict(**value)
+        except (ValueError, TypeError, KeyError):
+            return  # a line that cannot be read is a verdict to be found again
+
+    def _write(self, key: str, verdict: Verdict) -> None:
+        with machine_trouble(self._path):
+            self._stream.write(json_line({"key": key, **asdict(verdict)}))
+            self._stream.flush()
+
+
+@contextmanager
+def open_journal(examples: Path) -> Iterator[Journal | None]:
+    """Give the journal of a file of examples until the block ends, and remove it when it ends without an error.
+
+    Gives None where there can be none: in a folder that cannot be written to, or that another process works in.
+    """
+    with ExitStack() as stack:
+        journal: Journal | None = None
+        with suppress(EnvironmentFault, BusyError):
+            stack.enter_context(locked_folder(examples.parent))
+            journal = Journal(examples.with_name(f".{examples.name}.verified"))
+        try:
+            yield journal
+        except BaseException:
+            if journal is not None:
+                journal.close(finished=False)
+            raise
+        if journal is not None:
+            journal.close(finished=True)
+
+
+def _key(example: Example) -> str:
+    family, _ = family_of(example.question_type)
+    prompts = prompt_sha256(example.system_prompt, example.user_prompt)
+    return digest([example.qid, prompts, example.question, example.answer, _source_of(family.text_solver)])
+
+
+@cache
+def _source_of(reference: str) -> str:
+    """Return the hash of all modules beside a solver, which is what its verdicts depend on."""
+    spec = find_spec(reference.partition(":")[0])
+    folder = Path(spec.origin).parent if spec and spec.origin else None
+    files = sorted(folder.glob("*.py")) if folder else []
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()

@@ -18,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gniah.generator.corpora import Corpus
 from gniah.generator.graphniah.building import ExampleBuilder
@@ -100,6 +101,15 @@ def _begin(work: Path, plan: Plan) -> None:
         return
     with whole_file(path) as stream:
         stream.write(json_document(plan.to_json()))
+
+
+def _refuse_another(out: Path, content: Mapping[str, Any]) -> None:
+    """Raise UsageFault when a folder holds a finished list, or pieces of one, that is not this one."""
+    plan = out / WORK_NAME / PLAN_NAME
+    if (out / MANIFEST_NAME).exists() and Manifest.read(out, BENCH_SCHEMA).content.get("plan") != content:
+        raise _holds_another(out)
+    if plan.exists() and read_plan(plan)["content"] != content:
+        raise _holds_another(out)
 
 
 def _holds_another(out: Path) -> UsageFault:
@@ -192,6 +202,7 @@ def merge(parts: Sequence[Path], out: Path) -> Produced:
         if plan["content"] != plans[0]["content"]:
             raise InputError(f"{path}: is a part of another list than {parts[0]}", remedy="merge parts of one list")
     with locked_folder(out):
+        _refuse_another(out, plans[0]["content"])
         manifest = put_together(out, plans[0], works, clock)
     total = len({slot["qid"] for slot in plans[0]["slots"]})
     return Produced(total, 0, total, 0, manifest)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from gniah.cypher.store import GRAPH_SCHEMA, Direction, GraphStore, IdArray, Table
 from gniah.generator.corpora import FolderCorpus
 from gniah.generator.graphniah.building import Materials
@@ -117,7 +118,10 @@ def store_of() -> Callable[..., GraphStore]:
     return make
 
 
-_SUBJECTS = "Rivers Bridges Lattices Proteins Markets Glaciers Kernels Dialects Orbits Enzymes".split()
+_SUBJECTS = (
+    *("Rivers", "Bridges", "Lattices", "Proteins", "Markets"),
+    *("Glaciers", "Kernels", "Dialects", "Orbits", "Enzymes"),
+)
 _WAYS = (
     "{s} under strain, part {n}",
     "Are {s} stable? A survey {n}",
@@ -169,8 +173,8 @@ def _toy_paths(store: GraphStore, depth: int, wanted: int) -> list[tuple[int, ..
     while len(found) < wanted:
         path = [1 + stream.below(papers)]
         while len(path) < path_length(depth):
-            cites, cited_by = (store.neighbours((path[-1],), way)[0] for way in ("cites", "cited_by"))  # type: ignore[arg-type]
-            path.append(stream.choice(sorted({*cites, *cited_by})))
+            beside = {*store.neighbours(path[-1:], "cites")[0], *store.neighbours(path[-1:], "cited_by")[0]}
+            path.append(stream.choice(sorted(beside)))
         if len(set(path)) == len(path):
             found[tuple(path if path[0] < path[-1] else path[::-1])] = None
     return list(found)

@@ -5,6 +5,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+
 from gniah.generator.corpora import FolderCorpus, clean_blocks
 from gniah.records.errors import ImpossibleRequest, InputError
 
@@ -108,6 +109,19 @@ def test_a_corpus_can_go_to_another_process(tmp_path: Path) -> None:
     copy = pickle.loads(pickle.dumps(corpus))
     assert copy.digest == corpus.digest
     assert [copy.document(number) for number in range(3)] == [corpus.document(number) for number in range(3)]
+
+
+def test_a_kind_of_text_has_its_own_files(tmp_path: Path) -> None:
+    folder = tree(tmp_path, {**FILES, "essay.md": b"One.\n\nTwo.\n", "book.txt": b"Three.\n"})
+    names = {
+        kind: [corpus.document(number).name for number in range(len(corpus))]
+        for kind, corpus in ((kind, FolderCorpus(folder, kind)) for kind in ("code", "essays", "books"))
+    }
+    assert names == {
+        "code": ["a.h", "a/z.py", "b.c"],
+        "essays": ["book.txt", "essay.md"],
+        "books": ["book.txt"],
+    }
 
 
 def test_a_folder_without_text_is_refused(tmp_path: Path) -> None:

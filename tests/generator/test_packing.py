@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from gniah.generator.packing import NEAR, NEEDLE, Distractor, NeedlesTooLong, Packed, pack_plainly
-from gniah.records.streams import Stream
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gniah.generator.packing import NEAR, NEEDLE, Distractor, NeedlesTooLong, Packed, pack_plainly
+from gniah.records.streams import Stream
 
 OVERHEAD = 7
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 import tiktoken
-from gniah.generator.tokenizers import FileTokenizer, TiktokenTokenizer, load_tokenizers, request_counts
-from gniah.records.errors import InputError, UsageFault
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as HuggingFaceTokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
+
+from gniah.generator.tokenizers import FileTokenizer, TiktokenTokenizer, load_tokenizers, request_counts
+from gniah.records.errors import InputError, UsageFault
 
 RANKS = "fb374d419588a4632f3f557e76b4b70aebbca790"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -47,20 +48,23 @@ def test_a_special_token_in_a_text_is_plain_text() -> None:
 def test_a_request_has_three_tokens_a_message_and_three_more() -> None:
     tokenizer = TiktokenTokenizer("o200k_base", "o")
     assert tokenizer.count_request("", "") == 9
-    assert tokenizer.count_request("You are.", "Who am I?") == tokenizer.count("You are.") + tokenizer.count("Who am I?") + 9
+    assert (
+        tokenizer.count_request("You are.", "Who am I?")
+        == tokenizer.count("You are.") + tokenizer.count("Who am I?") + 9
+    )
     assert request_counts([tokenizer], "", "") == {"o": 9}
 
 
-COUNT = "from gniah.generator.tokenizers import TiktokenTokenizer as T; print(T('o200k_base', 'o').count('hello world'))"
+COUNT = (
+    "from gniah.generator.tokenizers import TiktokenTokenizer as T; print(T('o200k_base', 'o').count('hello world'))"
+)
 
 
 def counted_elsewhere(cache: Path) -> subprocess.CompletedProcess[str]:
     """Count in a process of its own, whose network leads nowhere."""
     nowhere = "http://127.0.0.1:9"
     environment = {**os.environ, "TIKTOKEN_CACHE_DIR": str(cache), "HTTPS_PROXY": nowhere, "https_proxy": nowhere}
-    return subprocess.run(
-        [sys.executable, "-c", COUNT], check=False, capture_output=True, text=True, env=environment
-    )
+    return subprocess.run([sys.executable, "-c", COUNT], check=False, capture_output=True, text=True, env=environment)
 
 
 def test_the_ranks_come_from_a_package_when_the_cache_is_empty(tmp_path: Path) -> None:
@@ -78,7 +82,7 @@ def test_a_corrupt_file_in_the_cache_is_replaced(tmp_path: Path) -> None:
 
 
 def test_an_unknown_encoding_is_refused() -> None:
-    with pytest.raises(UsageFault, match="tiktoken has no encoding 'o300k_base'; it has .*o200k_base"):
+    with pytest.raises(UsageFault, match=r"tiktoken has no encoding 'o300k_base'; it has .*o200k_base"):
         TiktokenTokenizer("o300k_base", "o")
 
 

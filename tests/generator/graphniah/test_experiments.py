@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from scipy.stats import chisquare
+
 from gniah.generator.graphniah.experiments import ListSettings, slots, task_name, varied_value, written_length
 from gniah.records.errors import UsageFault
 from gniah.records.graphniah.settings import Settings
-from scipy.stats import chisquare
 
 MakeList = Callable[..., ListSettings]
 
@@ -103,7 +104,9 @@ def test_a_longer_list_is_another_list_and_so_are_a_new_name_and_seed(list_of: M
     assert slots(list_of()) == first
     for changed in ({"name": "other"}, {"seed": 2}, {"count": 13}, {"alpha": "0.2"}):
         other = slots(list_of(**changed))
-        drawn = [[(s.question_type, s.question_depth, s.component_node_count) for s in some[:12]] for some in (first, other)]
+        drawn = [
+            [(s.question_type, s.question_depth, s.component_node_count) for s in some[:12]] for some in (first, other)
+        ]
         assert drawn[0] != drawn[1]
 
 

@@ -10,6 +10,10 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
 from gniah.cypher.store import GraphStore
 from gniah.generator.graphniah.growth import (
     Component,
@@ -23,9 +27,6 @@ from gniah.generator.graphniah.growth import (
 from gniah.generator.graphniah.rendering import TitleRegister
 from gniah.records.papers import Paper
 from gniah.records.streams import Stream
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 MakePaper = Callable[..., Paper]
 MakeStore = Callable[..., GraphStore]
@@ -147,7 +148,10 @@ class State:
                     continue
                 edge = (node, candidate) if direction == 0 else (candidate, node)
                 after = {**known, node: (children + 1, (one, other)), candidate: (0, untried_at(store, candidate))}
-                yield State(extended(self.papers, home, candidate), extended(self.edges, home, edge), rows(after)), chance
+                yield (
+                    State(extended(self.papers, home, candidate), extended(self.edges, home, edge), rows(after)),
+                    chance,
+                )
 
 
 def rows(
@@ -169,7 +173,9 @@ def exact_outcomes(
 ) -> dict[Outcome, Fraction]:
     """The probability of every outcome, by following every draw with its own probability."""
     nodes = {node: (0, untried_at(store, node)) for component in components for node in component.papers}
-    begin = State(tuple(tuple(one.papers) for one in components), tuple(tuple(one.edges) for one in components), rows(nodes))
+    begin = State(
+        tuple(tuple(one.papers) for one in components), tuple(tuple(one.edges) for one in components), rows(nodes)
+    )
     found: dict[Outcome, Fraction] = {}
     states: dict[State, Fraction] = {begin: Fraction(1)}
     while states:
@@ -217,7 +223,8 @@ def agree(drawn: Counter[Outcome], exact: dict[Outcome, Fraction]) -> None:
     if len(common) < len(exact):
         counts.append(draws - sum(counts))
         expected.append(draws - sum(expected))
-    assert chisquare(counts, expected).pvalue > UNLIKELY
+    if len(counts) > 1:
+        assert chisquare(counts, expected).pvalue > UNLIKELY
 
 
 def test_a_case_small_enough_to_work_out_by_hand(store_of: MakeStore) -> None:
@@ -443,7 +450,7 @@ def test_leaving_restores_the_register_and_the_taken_papers(paper: MakePaper, st
     titles = {5: "Twice. Said", 6: "Six? Seven. Eight", 7: "Plain"}
     papers = [paper(n, titles.get(n)) for n in range(1, 30)]
     store = store_of([(n, n // 2) for n in range(2, 30)], papers)
-    components, growth = started(store, [(1, 2)])
+    _, growth = started(store, [(1, 2)])
     before = copy.deepcopy((vars(growth.register), growth.taken))
     extra = Component((3,), [3])
     growth.enter(3)
@@ -457,7 +464,9 @@ def test_leaving_restores_the_register_and_the_taken_papers(paper: MakePaper, st
 
 
 def test_the_least_alpha_makes_a_star(store_of: MakeStore) -> None:
-    (component,), _ = grown(store_of([(n, n * 40 + leaf) for n in range(1, 41) for leaf in range(1, 41)]), [(1,)], 30, Fraction(1, 10**6))
+    (component,), _ = grown(
+        store_of([(n, n * 40 + leaf) for n in range(1, 41) for leaf in range(1, 41)]), [(1,)], 30, Fraction(1, 10**6)
+    )
     assert {citing for citing, _ in component.edges} == {1}
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from gniah.generator.graphniah.building import Built, ExampleBuilder, Materials
 from gniah.generator.graphniah.experiments import ListSettings, slots
 from gniah.generator.graphniah.none_option import convert, none_variant
@@ -64,9 +65,7 @@ def test_a_question_that_stands_twice_is_refused(toy_materials: Materials, built
 
 
 @pytest.fixture(scope="module")
-def bench(
-    rfc_sources: Sources, list_of: Callable[..., ListSettings], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def bench(rfc_sources: Sources, list_of: Callable[..., ListSettings], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("none") / "bench"
     produce(list_of(count=12, vary="question-format", depths=(2,)), rfc_sources, out)
     return out

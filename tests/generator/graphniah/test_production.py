@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gniah.cypher import open_store
 from gniah.generator.graphniah.auditing import audit_pool
 from gniah.generator.graphniah.experiments import ListSettings
-from gniah.generator.graphniah.production import WORK_NAME, Sources, corpora_for, make_plan, merge, produce
+from gniah.generator.graphniah.plans import Sources, corpora_for, make_plan
+from gniah.generator.graphniah.production import WORK_NAME, merge, produce
 from gniah.generator.tokenizers import load_tokenizers, request_counts
 from gniah.generator.verification import verify_all
 from gniah.records.errors import BusyError, ImpossibleRequest, InputError, UsageFault
@@ -219,14 +221,14 @@ KILLED = """
 import sys
 from pathlib import Path
 from gniah.generator.graphniah import production
-write = production._write_piece
+write = production.write_piece
 def dying(built, work, left=[5]):
     left[0] -= 1
     if not left[0]:
         (work / ".cut.json.0000.part").write_bytes(b"{")
         import os; os.kill(os.getpid(), 9)
     return write(built, work)
-production._write_piece = dying
+production.write_piece = dying
 from gniah.generator.cli import main
 main()
 """
@@ -327,15 +329,15 @@ def test_a_list_of_impossible_cells_only_is_refused_even_when_they_may_be_skippe
         produce(list_of(sizes=(5, 6), depths=(3,)), rfc_sources, tmp_path, skip_impossible=True)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_example_that_cannot_be_had_ends_the_run_with_its_reason(
-    rfc_sources: Sources, list_of: Callable[..., ListSettings], tmp_path: Path, jobs: int
+def test_a_corpus_that_cannot_fill_is_told_before_anything_is_built(
+    rfc_sources: Sources, list_of: Callable[..., ListSettings], tmp_path: Path
 ) -> None:
     settings = list_of(count=4, tasks=("counting",), depths=(2,), distractor_types=("code",), context_length=60_000)
-    with pytest.raises(ImpossibleRequest, match=r"code.* of 60,000 tokens") as caught:
-        produce(settings, rfc_sources, tmp_path, jobs=jobs, strict_fill=True)
-    assert caught.value.remedy
-    assert not (tmp_path / "examples.jsonl").exists()
+    with pytest.raises(ImpossibleRequest, match=r"counting, code: the whole corpus has [\d,]+ tokens"):
+        produce(settings, rfc_sources, tmp_path, strict_fill=True)
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert produce(settings, rfc_sources, tmp_path).total == 4
+    assert Manifest.read(tmp_path, "gniah/bench/1").content["counts"]["stopped"] == {"exhausted": 4}
 
 
 def test_paths_of_another_graph_are_refused(
@@ -348,15 +350,17 @@ def test_paths_of_another_graph_are_refused(
         path.write_text(json.dumps(value), encoding="utf-8")
     with pytest.raises(InputError, match="were changed or do not belong together"):
         produce(settings, replace(rfc_sources, paths=tmp_path / "paths"), tmp_path / "out")
-    with pytest.raises(InputError, match="sample the paths of this depth|no such file"):
+    with pytest.raises(InputError, match="no such file"):
         produce(settings, replace(rfc_sources, depths=(2, 3, 4)), tmp_path / "out")
 
 
 def test_distractor_types_need_their_corpora(tmp_path: Path) -> None:
     assert corpora_for(("code", "disjoint-component"), {"code": tmp_path}) == {"code": tmp_path}
-    with pytest.raises(UsageFault, match="distractors of type essays need a corpus") as caught:
-        corpora_for(("essays",), {"code": tmp_path})
-    assert caught.value.remedy == "add --corpus essays=FOLDER"
+    with pytest.raises(UsageFault, match="distractors of type code need a corpus") as caught:
+        corpora_for(("code",), {})
+    assert caught.value.remedy == "add --corpus code=FOLDER"
+    with pytest.raises(UsageFault, match="no distractors of type essays are asked for"):
+        corpora_for(("code",), {"code": tmp_path, "essays": tmp_path})
 
 
 def test_equal_settings_under_another_name_are_the_same_examples(

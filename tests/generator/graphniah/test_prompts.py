@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gniah.generator.graphniah import prompts
 from gniah.generator.graphniah.prompts import filled, load_templates
 from gniah.records.errors import InputError, UsageFault
