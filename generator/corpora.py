@@ -72,7 +72,7 @@ class FolderCorpus:
         self._entries: list[tuple[str, str]] = []
         self.skipped: Counter[str] = Counter()
         for name, path in sorted(_files(folder, suffixes)):
-            text = _read_text(path)
+            text = _read_text(path) if _has_utf8_form(name) else None
             if text is None:
                 self.skipped["not text"] += 1
             elif not self._blocks(text)[0]:
@@ -173,6 +173,15 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, Path]
                 continue
             if path.is_file() and not path.is_symlink():
                 yield relative.as_posix(), path
+
+
+def _has_utf8_form(name: str) -> bool:
+    """Whether a file's name can be written down: bytes that are not UTF-8 come as lone surrogates."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_text(path: Path) -> str | None:

@@ -117,39 +117,29 @@ def longest_bound(graph: CitationGraph) -> int:
 def prune(graph: CitationGraph, length: int, known: Bounds | None = None) -> PrunedGraph:
     """Drop the papers that lie on no path of `length` papers by the bounds, until nothing changes.
 
-    `known` are the bounds of `graph`, if they have been computed already: they are the same for every length.
-    They say all that the size of a component says, since no bound exceeds it. Raises ValueError for a length
-    under 1.
+    `known` are the bounds of `graph`, if they have been computed already: they are the same for every length. They
+    say all that the size of a component says, since no bound exceeds it. Raises ValueError for a length under 1.
+
+    One round settles it, and the bounds of what is kept are what they were. Let v be a kept paper of a kept block C,
+    and D another block of v. If D's is the best arm at v, then through(D) >= through(C): when v is one of C's two
+    exits, D's arm is one of the two that through(C) adds up, and the other one and C itself lie behind v for D; when
+    it is none, C's own arm at v is longer than D's. So the best arm of a kept paper goes into a kept block, and on.
     """
     if length < 1:
         raise ValueError(f"a path has at least one paper, not {length}")
-    kept, rounds = graph, 0
-    if known is not None and not (known.through >= length).all():
-        kept, rounds = graph.subgraph(known.through >= length), 1
-    while True:
-        kept, dropped = _drop_small_components(kept, length)
-        now = bounds(kept)
-        stays = now.through >= length
-        rounds += bool(dropped or not stays.all())
-        if stays.all():
-            break
-        # The blocks of the longest chain of a kept paper all have a bound as great and are kept whole, so one
-        # round settles it for these bounds; the next one only recomputes the bounds of what is left.
-        kept = kept.subgraph(stays)
-    return PrunedGraph(kept, length, now, rounds, len(graph), graph.edges, _components(kept)[0] if len(kept) else 0)
+    known = known or bounds(graph)
+    stays = known.through >= length
+    if stays.all():
+        kept, now = graph, known
+    else:
+        kept, now = graph.subgraph(stays), Bounds(known.through[stays], known.endpoint[stays])
+    components = _components(kept)[0] if len(kept) else 0
+    return PrunedGraph(kept, length, now, int(not stays.all()), len(graph), graph.edges, components)
 
 
 def _components(graph: CitationGraph) -> tuple[int, npt.NDArray[np.int32]]:
     count, label = connected_components(graph.matrix(), directed=False)
     return int(count), label
-
-
-def _drop_small_components(graph: CitationGraph, length: int) -> tuple[CitationGraph, bool]:
-    if not len(graph):
-        return graph, False
-    _, label = _components(graph)
-    big = np.bincount(label)[label] >= length
-    return graph.subgraph(big), not big.all()
 
 
 def _blocks(graph: CitationGraph) -> tuple[Ids, Ids, Ids]:

@@ -67,6 +67,12 @@ class ToyStore:
     def usable_ids(self) -> IdArray:
         return np.array(sorted(one.corpusid for one in self._papers.values() if one.usable), np.int64)
 
+    def usable_papers(self) -> tuple[IdArray, IdArray]:
+        ids = self.usable_ids()
+        least: dict[str, int] = {}
+        numbers = [least.setdefault(self._papers[identifier].title_key, identifier) for identifier in ids.tolist()]
+        return ids, np.array(numbers, np.int64)
+
     def counts(self) -> dict[str, int]:
         return {"papers": len(self._papers), "citations": len(self._pairs)}
 

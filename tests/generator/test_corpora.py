@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,14 @@ def test_what_is_no_text_or_no_source_is_left_out(tmp_path: Path) -> None:
     corpus = FolderCorpus(folder)
     assert [corpus.document(number).name for number in range(len(corpus))] == ["a.h", "a/z.py", "b.c"]
     assert corpus.skipped == {"not text": 2, "no block left": 2}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a file have such a name")
+def test_a_file_whose_name_is_not_utf8_is_left_out(tmp_path: Path) -> None:
+    before = FolderCorpus(tree(tmp_path, FILES)).digest
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.c")).write_bytes(b"int a;\n")
+    corpus = FolderCorpus(tmp_path)
+    assert (corpus.digest, corpus.skipped) == (before, {"not text": 1})
 
 
 def test_a_file_that_changes_while_the_corpus_is_open_is_an_error(tmp_path: Path) -> None:

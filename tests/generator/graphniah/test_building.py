@@ -5,12 +5,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pytest
 
 from gniah.cypher.store import GraphStore
+from gniah.generator.corpora import FolderCorpus
 from gniah.generator.graphniah import building
 from gniah.generator.graphniah.building import Built, ExampleBuilder, Materials
 from gniah.generator.graphniah.experiments import ListSettings, slots
@@ -192,25 +194,23 @@ def test_the_qid_covers_every_setting(toy_materials: Materials, list_of: MakeLis
     assert toy_materials.qid(replace(base)) == toy_materials.qid(base)
 
 
-class OtherCorpus:
-    digest = "0" * 64
-
-
 def test_the_qid_covers_every_input(
     toy_materials: Materials,
     list_of: MakeList,
     store_of: MakeStore,
     pool_of: Callable[..., PathPool],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     base = one(list_of)
+    (tmp_path / "other.c").write_bytes(b"int other;\n")
     pool = toy_materials.pools[2]
     renamed = TiktokenTokenizer("o200k_base", "another label")
     texts: TemplateSet = replace(toy_materials.templates, option="{label}: {title}")
     changed = [
         replace(toy_materials, store=store_of([(1, 2)], name="another graph")),
         replace(toy_materials, pools={**toy_materials.pools, 2: replace(pool, paths=pool.paths[:-1])}),
-        replace(toy_materials, corpora={"code": OtherCorpus()}),
+        replace(toy_materials, corpora={"code": FolderCorpus(tmp_path)}),
         replace(toy_materials, tokenizers=(renamed,)),
         replace(toy_materials, tokenizers=(*toy_materials.tokenizers, renamed)),
         replace(toy_materials, templates=texts),

@@ -174,9 +174,9 @@ def test_the_list_names_its_examples_in_order(bench: Path, settings: ListSetting
 
 
 def test_no_file_knows_where_it_was_made(bench: Path, rfc_sources: Sources, settings: ListSettings) -> None:
-    for name, content in published(bench, settings).items():
+    for name, written in published(bench, settings).items():
         for place in (bench, rfc_sources.store, rfc_sources.paths):
-            assert str(place).encode() not in content, name
+            assert str(place).encode() not in written, name
     content = Manifest.read(bench, "gniah/bench/1").content
     assert str(bench.parent) not in json.dumps(content)
     assert content["counts"]["examples"] == 12

@@ -67,7 +67,8 @@ def test_the_digest_covers_every_text() -> None:
     ]
     for field in ("system", "question", "reminder"):
         for task, text in getattr(templates, field).items():
-            changed.append(replace(templates, **{field: {**getattr(templates, field), task: text + " "}}))
+            longer: dict[str, Any] = {field: {**getattr(templates, field), task: text + " "}}
+            changed.append(replace(templates, **longer))
     assert len({templates.digest, *(one.digest for one in changed)}) == 1 + 4 + 9
 
 

@@ -3,10 +3,11 @@ from collections.abc import Iterator
 import networkx as nx
 import numpy as np
 import pytest
-from gniah.generator.graphniah.citation_graph import CitationGraph
-from gniah.generator.graphniah.pruning import Bounds, bounds, depth_within, longest_bound, path_length, prune
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gniah.generator.graphniah.citation_graph import CitationGraph
+from gniah.generator.graphniah.pruning import Bounds, bounds, depth_within, longest_bound, path_length, prune
 
 Pair = tuple[dict[int, int], dict[int, int]]
 
@@ -217,7 +218,7 @@ def test_bounds_are_the_plain_definition_on_larger_graphs(graph: nx.Graph) -> No
     assert found(graph) == plain_bounds(graph)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.one_of(random_graphs(25), random_trees(25)), st.integers(1, 12))
 def test_what_is_kept_is_what_the_plain_definition_keeps(graph: nx.Graph, length: int) -> None:
     expected = plain_prune(graph, length)
@@ -228,9 +229,19 @@ def test_what_is_kept_is_what_the_plain_definition_keeps(graph: nx.Graph, length
         assert pruned.edges == expected.number_of_edges()
         assert pruned.rounds == int(len(expected) < len(graph))
         assert pruned.components == nx.number_connected_components(expected)
-        assert pruned.bounds.endpoint.tolist() == [
-            plain_bounds(expected)[1][paper] for paper in sorted(expected)
-        ]
+        through, endpoint = plain_bounds(expected)
+        assert pruned.bounds.through.tolist() == [through[paper] for paper in sorted(expected)]
+        assert pruned.bounds.endpoint.tolist() == [endpoint[paper] for paper in sorted(expected)]
+
+
+def test_pruning_leaves_the_bounds_of_what_it_keeps_as_they_were() -> None:
+    for graph in connected_atlas():
+        ours = graph_of(graph)
+        for length in range(2, len(graph) + 1):
+            pruned = prune(ours, length)
+            again = bounds(pruned.graph)
+            assert pruned.bounds.through.tolist() == again.through.tolist()
+            assert pruned.bounds.endpoint.tolist() == again.endpoint.tolist()
 
 
 @settings(max_examples=40, deadline=None)
