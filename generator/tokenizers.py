@@ -8,14 +8,15 @@ import os
 import re
 import struct
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from gniah.records.canonical import digest
-from gniah.records.errors import InputError, MissingDependency, UsageFault
-from gniah.records.files import read_json, sha256_file, whole_file
+from gniah.records.errors import GniahError, InputError, MissingDependency, UsageFault
+from gniah.records.files import machine_trouble, read_json, sha256_file, whole_file
 
 # tiktoken keeps a file under the SHA-1 of its address and checks the SHA-256 of what it finds there.
 _RANK_FILES = {
@@ -27,6 +28,10 @@ _RANK_FILES = {
 }
 _TOKENS_PER_MESSAGE = 3
 _TOKENS_PER_PROMPT = 3
+# Stand for the messages while a chat template is rendered; private-use characters, which no template has.
+_SYSTEM_MARK = "\ue000gniah-system\ue000"
+_USER_MARK = "\ue000gniah-user\ue000"
+_MARKS = re.compile(f"{_SYSTEM_MARK}|{_USER_MARK}")
 
 
 class Tokenizer(Protocol):
@@ -96,9 +101,10 @@ class FileTokenizer:
             raise InputError(f"{path}: not a tokenizer file: {error}") from None
         # Otherwise a text that spells a special token would be read as that token.
         self._tokenizer.encode_special_tokens = True
-        self._template, self._special = _chat_template(path.parent)
+        template, special = _chat_template(path.parent)
+        self._pieces = None if template is None else self._rendered(template, special, path)
         self.digest = digest(
-            {"tokenizer": sha256_file(path), "chat": self._template, "special": dict(sorted(self._special.items()))}
+            {"tokenizer": sha256_file(path), "chat": template, "special": dict(sorted(special.items()))}
         )
 
     def count(self, text: str) -> int:
@@ -106,32 +112,49 @@ class FileTokenizer:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def count_request(self, system_prompt: str, user_prompt: str) -> int:
-        """Return the tokens of the chat-formatted request."""
-        if self._template is None:
-            return self.count(system_prompt) + self.count(user_prompt)
-        return self._count_rendered(self._template, system_prompt, user_prompt)
+        """Return the tokens of the chat-formatted request.
 
-    def _count_rendered(self, template: str, system_prompt: str, user_prompt: str) -> int:
-        """Count the template's own text with its special tokens, and the two messages as plain text.
-
-        The messages are rendered as marks, and the text around the marks is counted as the template's.
+        The template's special tokens are one token each; the text between two of them is encoded as a whole, with
+        the messages that stand in it, as the library does with the rendered request.
         """
+        if self._pieces is None:
+            return self.count(system_prompt) + self.count(user_prompt)
+        messages = {_SYSTEM_MARK: system_prompt, _USER_MARK: user_prompt}
+        total = 0
+        for piece in self._pieces:
+            if piece is None:
+                total += 1
+            else:
+                total += self.count(_MARKS.sub(lambda match: messages[match[0]], piece))
+        return total
+
+    def _rendered(self, template: str, special: Mapping[str, str], path: Path) -> tuple[str | None, ...]:
+        """Return the rendered template in pieces: None for a special token, else the text between two of them.
+
+        Marks stand for the messages. Raises InputError for a template that does not show each of them once, as it is.
+        """
+        from jinja2 import TemplateError
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-        marks = ("\ue000gniah-system\ue000", "\ue000gniah-user\ue000")
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
-        messages = [{"role": "system", "content": marks[0]}, {"role": "user", "content": marks[1]}]
-        rendered = environment.from_string(template).render(
-            messages=messages, add_generation_prompt=True, **self._special
-        )
-        pieces = re.split("|".join(map(re.escape, marks)), rendered)
-        around = 0
-        self._tokenizer.encode_special_tokens = False
+        messages = [{"role": "system", "content": _SYSTEM_MARK}, {"role": "user", "content": _USER_MARK}]
         try:
-            around = sum(len(self._tokenizer.encode(piece, add_special_tokens=False).ids) for piece in pieces)
-        finally:
-            self._tokenizer.encode_special_tokens = True
-        return around + self.count(system_prompt) + self.count(user_prompt)
+            rendered = environment.from_string(template).render(
+                messages=messages, add_generation_prompt=True, **special
+            )
+        except (TemplateError, TypeError, ValueError) as error:
+            raise InputError(f"{path.parent}: the chat template cannot be rendered: {error}") from None
+        if _MARKS.findall(rendered) != [_SYSTEM_MARK, _USER_MARK]:
+            raise InputError(
+                f"{path.parent}: the chat template does not show a system and a user message once each, in this order",
+                remedy="give another chat_template.jinja beside the tokenizer file",
+            )
+        decoder = self._tokenizer.get_added_tokens_decoder().values()
+        tokens = sorted((token.content for token in decoder if token.special), key=len, reverse=True)
+        if not tokens:
+            return (rendered,)
+        parts = re.split("(" + "|".join(map(re.escape, tokens)) + ")", rendered)
+        return tuple(None if number % 2 else part for number, part in enumerate(parts) if part)
 
 
 def load_tokenizers(names: Sequence[str]) -> tuple[Tokenizer, ...]:
@@ -172,8 +195,7 @@ def _chat_template(folder: Path) -> tuple[str | None, Mapping[str, str]]:
     config = folder / "tokenizer_config.json"
     if config.is_file():
         value = read_json(config)
-        if isinstance(value.get("chat_template"), str):
-            template = value["chat_template"]
+        template = _template_of(value.get("chat_template"), config)
         for name in ("bos_token", "eos_token", "unk_token", "pad_token"):
             token = value.get(name)
             if isinstance(token, Mapping):
@@ -182,8 +204,20 @@ def _chat_template(folder: Path) -> tuple[str | None, Mapping[str, str]]:
                 special[name] = token
     file = folder / "chat_template.jinja"
     if file.is_file():
-        template = file.read_text(encoding="utf-8")
+        with machine_trouble(file):
+            template = file.read_text(encoding="utf-8")
     return template, special
+
+
+def _template_of(value: object, config: Path) -> str | None:
+    """Return the template of a `tokenizer_config.json`: a text, or of several named ones the default."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        named = {item.get("name"): item.get("template") for item in value if isinstance(item, dict)}
+        if isinstance(named.get("default"), str):
+            return str(named["default"])
+    raise InputError(f"{config}: chat_template is neither a text nor a list with a default one")
 
 
 @cache
@@ -193,40 +227,61 @@ def _tiktoken_encoding(name: str) -> Any:
     if name not in tiktoken.list_encoding_names():
         known = ", ".join(sorted(tiktoken.list_encoding_names()))
         raise UsageFault(f"tiktoken has no encoding {name!r}; it has {known}")
-    if name in _RANK_FILES:
-        _offer_ranks(name)
-    try:
-        return tiktoken.get_encoding(name)
-    except (OSError, ValueError) as error:
-        raise MissingDependency(
-            f"the ranks of {name} could not be loaded: {error}",
-            remedy="pip install quicktok-v1, or set TIKTOKEN_CACHE_DIR to a folder that holds them",
-        ) from None
+    with _ranks_at_hand(name):
+        try:
+            return tiktoken.get_encoding(name)
+        except (OSError, ValueError) as error:
+            raise MissingDependency(
+                f"the ranks of {name} could not be loaded: {error}",
+                remedy="pip install quicktok-v1, or set TIKTOKEN_CACHE_DIR to a folder that holds them",
+            ) from None
 
 
-def _offer_ranks(name: str) -> None:
+@contextmanager
+def _ranks_at_hand(name: str) -> Iterator[None]:
     """Put an encoding's ranks where tiktoken looks first, unless they are there, from a package that has them.
 
-    tiktoken itself then checks their hash, so nothing is taken on trust.
+    tiktoken itself then checks their hash, so nothing is taken on trust. Where its cache is switched off or cannot be
+    written to, a folder for this one time takes its place.
     """
-    address, wanted, vocabulary = _RANK_FILES[name]
     folder = _tiktoken_cache()
-    if folder is None:
+    if name not in _RANK_FILES or (folder is not None and _offer_ranks(name, folder)):
+        yield
         return
+    with tempfile.TemporaryDirectory(prefix="gniah-ranks-") as place:
+        if not _offer_ranks(name, Path(place)):
+            yield
+            return
+        before = os.environ.get("TIKTOKEN_CACHE_DIR")
+        os.environ["TIKTOKEN_CACHE_DIR"] = place
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TIKTOKEN_CACHE_DIR"]
+            else:
+                os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _offer_ranks(name: str, folder: Path) -> bool:
+    """Whether a folder holds the ranks of an encoding, after they were put there if they could be."""
+    address, wanted, vocabulary = _RANK_FILES[name]
     path = folder / hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()
     if path.is_file() and sha256_file(path) == wanted:
-        return
+        return True
     package = importlib.util.find_spec("quicktok")
-    if package is None or package.origin is None:
-        return
-    source = Path(package.origin).parent / "data" / vocabulary
-    if not source.is_file():
-        return
+    source = Path(package.origin).parent / "data" / vocabulary if package and package.origin else None
+    if source is None or not source.is_file():
+        return False
     ranks = _ranks_of(source.read_bytes())
     if hashlib.sha256(ranks).hexdigest() != wanted:
-        return
-    with whole_file(path) as stream:
-        stream.write(ranks)
+        return False
+    try:
+        with whole_file(path) as stream:
+            stream.write(ranks)
+    except GniahError:
+        return False
+    return True
 
 
 def _tiktoken_cache() -> Path | None:

@@ -68,8 +68,9 @@ def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> 
     """Return the graph of some records: what they claim, and for each of their papers what the store says."""
     tables = PoolTables()
     papers: set[int] = set()
-    citing: set[int] = set()
+    seen: set[str] = set()
     for record in records:
+        _check_form(record, seen)
         settings = Settings.from_config(record.config, record.qid)
         cutoff = datetime.date.fromisoformat(settings.cutoff_date)
         target = _NO_TARGET if record.target is None else record.target
@@ -96,11 +97,22 @@ def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> 
                 tables.add("CONTAINS", key, paper, step)
             for one, other in component.edges:
                 tables.add("IN_TEXT", one, other, record.qid)
-                citing.add(one)
                 papers.update((one, other))
             papers.update(component.papers)
     _add_store_side(tables, papers, neighbourhoods)
     return tables
+
+
+def _check_form(record: PoolRecord, seen: set[str]) -> None:
+    """Raise InputError for what no query could judge: a qid that comes twice, a backbone beside its component."""
+    if record.qid in seen:
+        raise InputError(f"{record.qid}: stands in the pool more than once", remedy="build the pool again")
+    seen.add(record.qid)
+    for component in record.task_components:
+        if component.papers[: len(component.backbone)] != component.backbone:
+            raise InputError(
+                f"{record.qid}: a component does not begin with its backbone", remedy="build the pool again"
+            )
 
 
 def _add_store_side(tables: PoolTables, papers: set[int], neighbourhoods: Neighbourhoods) -> None:

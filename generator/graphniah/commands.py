@@ -199,6 +199,7 @@ def examples(
     from gniah.generator.graphniah.experiments import ListSettings
     from gniah.generator.graphniah.plans import Sources, corpora_for
     from gniah.generator.graphniah.production import produce
+    from gniah.generator.graphniah.prompts import load_templates
 
     with open_store(store) as graph:
         cutoff = str(graph.manifest.content["cutoff"])
@@ -213,7 +214,7 @@ def examples(
         seed=seed,
         alpha=alpha,
         cutoff_date=cutoff,
-        templates=templates,
+        templates=load_templates(templates).name,
         vary=vary,
         varied_sizes=varied_sizes,
     )
@@ -296,7 +297,10 @@ def merge(parts: tuple[Path, ...], out: Path, as_json: bool) -> None:
     metavar="[LABEL=]NAME",
     help="The tokenizers the examples were made with.",
 )
-def none_variants(bench: Path, out: Path, first: int | None, tokenizers: tuple[str, ...]) -> None:
+@click.option("--templates", help="The template set, when it is none that ships with gniah: its file.")
+def none_variants(
+    bench: Path, out: Path, first: int | None, tokenizers: tuple[str, ...], templates: str | None
+) -> None:
     """Append option E, which is never right, to the multiple-choice examples of BENCH; nothing else changes.
 
     \b
@@ -305,7 +309,7 @@ def none_variants(bench: Path, out: Path, first: int | None, tokenizers: tuple[s
     """
     from gniah.generator.graphniah.none_option import convert
 
-    count = convert(bench, out, tokenizers, first=first)
+    count = convert(bench, out, tokenizers, first=first, templates=templates)
     emit(f"{count} examples converted")
 
 

@@ -71,6 +71,8 @@ class ListSettings:
         ):
             if value < smallest:
                 raise UsageFault(f"{what} must be at least {smallest}, not {value}")
+        if len(set(self.depths)) < len(self.depths):
+            raise UsageFault(f"a depth is given twice: {', '.join(map(str, self.depths))}")
         if self.sizes[0] > self.sizes[1]:
             raise UsageFault(f"--sizes {self.sizes[0]}-{self.sizes[1]} runs backwards")
         if self.vary == "node-count" and not self.varied_sizes:

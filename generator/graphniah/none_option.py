@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gniah.generator.graphniah.prompts import load_templates
+from gniah.generator.graphniah.prompts import TemplateSet, load_templates
 from gniah.generator.graphniah.publication import BENCH_SCHEMA
 from gniah.generator.tokenizers import Tokenizer, load_tokenizers, request_counts
 from gniah.records.canonical import digest
@@ -24,12 +24,13 @@ from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 NONE_LABEL = "E"
 
 
-def none_variant(example: Example, inputs: dict[str, Any], tokenizers: tuple[Tokenizer, ...]) -> Example:
+def none_variant(
+    example: Example, inputs: dict[str, Any], tokenizers: tuple[Tokenizer, ...], templates: TemplateSet
+) -> Example:
     """Return an example with option E appended; nothing else of its prompt changes.
 
     Its counts are stored as they are, so it may exceed the context length by that one line.
     """
-    templates = load_templates(str(example.config["template_set"]))
     question = templates.with_none_option(example.question, NONE_LABEL)
     if example.user_prompt.count(example.question) != 1:
         raise InputError(f"{example.qid}: the question does not stand exactly once in its prompt")
@@ -47,7 +48,14 @@ def none_variant(example: Example, inputs: dict[str, Any], tokenizers: tuple[Tok
     )
 
 
-def convert(bench: Path, out: Path, tokenizer_names: tuple[str, ...], *, first: int | None = None) -> int:
+def convert(
+    bench: Path,
+    out: Path,
+    tokenizer_names: tuple[str, ...],
+    *,
+    first: int | None = None,
+    templates: str | None = None,
+) -> int:
     """Write the none variants of the multiple-choice examples of a folder; return how many there are.
 
     Raises ImpossibleRequest when the folder has none, UsageFault when its counts have other labels.
@@ -64,7 +72,8 @@ def convert(bench: Path, out: Path, tokenizer_names: tuple[str, ...], *, first: 
         with whole_file(out / "examples.jsonl") as stream:
             for example in islice(_multiple_choice(bench), first):
                 _check_labels(example, tokenizers)
-                line = json_line(none_variant(example, inputs[example.qid], tokenizers).to_json())
+                texts = _templates_of(example, inputs[example.qid], templates)
+                line = json_line(none_variant(example, inputs[example.qid], tokenizers, texts).to_json())
                 stream.write(line)
                 value.update(line)
                 count += 1
@@ -83,6 +92,17 @@ def _multiple_choice(bench: Path) -> Iterator[Example]:
     for example in read_examples(examples_path(bench)):
         if example.question_type == MULTIPLE_CHOICE.question_type and not example.config.get("none_option"):
             yield example
+
+
+def _templates_of(example: Example, inputs: dict[str, Any], given: str | None) -> TemplateSet:
+    """Return the template set that an example was written with. Raises UsageFault when the one at hand is another."""
+    texts = load_templates(given or str(example.config["template_set"]))
+    if texts.digest != inputs["templates"]:
+        raise UsageFault(
+            f"the template set {texts.name!r} is not the one that {example.qid} was written with",
+            remedy="give its file with --templates",
+        )
+    return texts
 
 
 def _check_labels(example: Example, tokenizers: tuple[Tokenizer, ...]) -> None:

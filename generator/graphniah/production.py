@@ -25,7 +25,7 @@ from gniah.generator.graphniah.building import ExampleBuilder
 from gniah.generator.graphniah.experiments import ListSettings
 from gniah.generator.graphniah.materials import Materials
 from gniah.generator.graphniah.plans import Plan, Sources, make_plan, read_plan
-from gniah.generator.graphniah.publication import BENCH_SCHEMA, WORK_NAME, put_together, write_piece
+from gniah.generator.graphniah.publication import BENCH_SCHEMA, WORK_NAME, clear_leftovers, put_together, write_piece
 from gniah.records.command_line import Progress, say
 from gniah.records.errors import EnvironmentFault, GniahError, InputError, UsageFault
 from gniah.records.files import json_document, locked_folder, whole_file
@@ -63,6 +63,7 @@ def produce(
     """
     clock = RunClock()
     with locked_folder(out), ExitStack() as stack:
+        clear_leftovers(out)
         materials = sources.open(stack)
         plan = make_plan(settings, materials, skip_impossible=skip_impossible, strict_fill=strict_fill)
         finished = _finished(out, plan)
@@ -202,6 +203,7 @@ def merge(parts: Sequence[Path], out: Path) -> Produced:
         if plan["content"] != plans[0]["content"]:
             raise InputError(f"{path}: is a part of another list than {parts[0]}", remedy="merge parts of one list")
     with locked_folder(out):
+        clear_leftovers(out)
         _refuse_another(out, plans[0]["content"])
         manifest = put_together(out, plans[0], works, clock)
     total = len({slot["qid"] for slot in plans[0]["slots"]})

@@ -15,11 +15,23 @@ from gniah.generator.graphniah.building import Built
 from gniah.generator.graphniah.experiments import LIST_SCHEMA, task_name
 from gniah.records.errors import InputError
 from gniah.records.examples import Example
-from gniah.records.files import json_document, json_line, whole_file
+from gniah.records.files import json_document, json_line, remove_leftovers, whole_file
 from gniah.records.manifests import Manifest, RunClock
 
 BENCH_SCHEMA = "gniah/bench/1"
 WORK_NAME = ".work"
+
+
+_PUBLISHED = ("pool", "pool.index", "examples")
+
+
+def clear_leftovers(out: Path) -> None:
+    """Remove what a process left half-written that was killed while it put a benchmark together.
+
+    Call it under the folder's lock only.
+    """
+    for name in _PUBLISHED:
+        remove_leftovers(out / f"{name}.jsonl")
 
 
 def write_piece(built: Built, work: Path) -> str:
@@ -40,9 +52,7 @@ def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], cloc
     summary = _Summary()
     hashes = {name: hashlib.sha256() for name in ("pool", "examples")}
     with ExitStack() as stack:
-        files = {
-            name: stack.enter_context(whole_file(out / f"{name}.jsonl")) for name in ("pool", "pool.index", "examples")
-        }
+        files = {name: stack.enter_context(whole_file(out / f"{name}.jsonl")) for name in _PUBLISHED}
         offset = 0
         for qid, experiments in uses.items():
             record, example = _read_piece(pieces[qid])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -22,6 +22,7 @@ _CONTEXT = "\n\n# Context\n\n"
 _RESPONSE = "\n\n# Response Format\n\n"
 _CUT = re.compile(r"(?<=[.?!])(?= )")
 _YEAR = re.compile(r"(?:^| )\(([0-9]{4})\)\.\Z")
+_DATED = re.compile(r"(?:Published|Uploaded)\b.*[0-9]{4}\.")
 _ASCII = {code: (code if chr(code).isalnum() else 32) for code in range(128)}
 
 
@@ -206,7 +207,8 @@ class _Group:
 class _Blocks:
     """All papers with a block, to be found from a reference line."""
 
-    def __init__(self, papers: Iterable[Identity]) -> None:
+    def __init__(self, papers: Iterable[Identity], dated: Set[Identity]) -> None:
+        self._dated = dated
         self.groups: dict[int, list[_Group]] = {}
         self.names: set[str] = set()
         for paper in papers:
@@ -220,11 +222,17 @@ class _Blocks:
         self.longest = max(map(len, self.names), default=0)
 
     def matches(self, line: _Line) -> list[Identity]:
-        """Return the papers that a line may be. A reading with a year beats all without one."""
+        """Return the papers that a line may be.
+
+        A paper whose block has a date is cited with its year, and one without a date is not; a reading with a year
+        beats all without one.
+        """
         found: dict[bool, dict[Identity, None]] = {True: {}, False: {}}
         for start, with_year, group in self._readings(line):
             for title in line.titles([start], group.by_title, group.lengths):
-                found[with_year][group.by_title[title]] = None
+                paper = group.by_title[title]
+                if with_year or paper not in self._dated:
+                    found[with_year][paper] = None
         return list(found[True] or found[False])
 
     def _readings(self, line: _Line) -> Iterator[tuple[int, bool, _Group]]:
@@ -292,8 +300,8 @@ def sections(user_prompt: str) -> tuple[str, str, str]:
     return text[len("# Question\n\n") : context], text[begin:response], text[response + len(_RESPONSE) :]
 
 
-def _paper_blocks(context: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the title, the authors and the reference lines of each block that describes a paper."""
+def _paper_blocks(context: str) -> Iterator[tuple[str, str, bool, list[str]]]:
+    """Yield title, authors, whether there is a date, and the reference lines of each block that describes a paper."""
     block: list[str] = []
     for line in [*context.split("\n"), ""]:
         if line.strip():
@@ -306,7 +314,8 @@ def _paper_blocks(context: str) -> Iterator[tuple[str, str, list[str]]]:
                 lines = stripped[begin:]
                 if lines and all(line.startswith("- ") for line in lines):
                     heads = (line[8:] for line in stripped[1:begin] if line.startswith("Authors:"))
-                    yield block[0][7:].strip(), next(heads, "").strip(), [line[2:] for line in lines]
+                    dated = any(_DATED.fullmatch(line) for line in stripped[1:begin])
+                    yield block[0][7:].strip(), next(heads, "").strip(), dated, [line[2:] for line in lines]
         block = []
 
 
@@ -319,11 +328,14 @@ def graph_of(context: str) -> TextGraph:
     """Return the graph that a context states, its lines read in their order."""
     papers: dict[Identity, str] = {}
     cited_by: list[tuple[Identity, list[str]]] = []
-    for title, authors, references in _paper_blocks(context):
+    dated: set[Identity] = set()
+    for title, authors, has_date, references in _paper_blocks(context):
         paper = Identity(normalise(title), _names(authors), has_block=True)
+        if has_date:
+            dated.add(paper)
         papers.setdefault(paper, title)
         cited_by.append((paper, references))
-    blocks = _Blocks(papers)
+    blocks = _Blocks(papers, dated)
     edges: dict[tuple[Identity, Identity], None] = {}
     known: dict[str, list[Identity]] = {}
     lines: dict[Identity, _Line] = {}

@@ -247,6 +247,22 @@ PLANTED: dict[str, list[tuple[str, PoolRecord, list[dict[str, Any]], set[str]]]]
             "no component is the source's",
             with_component(COUNTING, 0, role="other"),
             [{"qid": "counting-5", "source": 101}],
+            {"source-components"},
+        ),
+    ],
+    "source-components": [
+        (
+            "two components claim the source",
+            replace(NO, components=(NO.components[0], replace(NO.components[1], role="source"))),
+            [{"qid": "yesno-NO", "found": 2}],
+            {"label-against-placement"},
+        ),
+    ],
+    "target-against-answer": [
+        (
+            "the target is that of another option",
+            replace(CHOICE, target=202),
+            [{"qid": "multiple-C", "answer": "C", "target": 202, "corpusid": 102}],
             set(),
         ),
     ],
@@ -283,7 +299,7 @@ PLANTED: dict[str, list[tuple[str, PoolRecord, list[dict[str, Any]], set[str]]]]
                 {"qid": "multiple-C", "label": "B", "corpusid": 302, "reachable": 0},
                 {"qid": "multiple-C", "label": "C", "corpusid": 102, "reachable": 1},
             ],
-            set(),
+            {"target-against-answer"},
         ),
         (
             "a second option is reachable",

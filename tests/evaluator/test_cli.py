@@ -39,9 +39,7 @@ def test_a_run_can_be_scored(gniah_eval: Run, tmp_path: Path) -> None:
 
 def test_json_goes_to_standard_output_alone(gniah_eval: Run, tmp_path: Path) -> None:
     path, out = write_examples(tmp_path / "bench", mixed(4)), tmp_path / "run"
-    code, text, _ = gniah_eval(
-        "run", path, "--model", "constant", "--out", out, "--json", "--limit", 2, "--repeats", 3
-    )
+    code, text, _ = gniah_eval("run", path, "--model", "constant", "--out", out, "--json", "--limit", 2, "--repeats", 3)
     assert code == 0
     assert json.loads(text)["models"] == [{"model": "constant", "answered": 6, "already": 0, "failed": 0}]
     code, text, _ = gniah_eval("score", path, out, "--json", "--model", "constant")

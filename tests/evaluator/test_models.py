@@ -14,9 +14,7 @@ from gniah.records.responses import Request
 
 
 def request(to: Example, model: Model, repeat: int = 0) -> Request:
-    return Request(
-        to.qid, model.name, to.system_prompt, to.user_prompt, model.base_address, model.parameters, repeat
-    )
+    return Request(to.qid, model.name, to.system_prompt, to.user_prompt, model.base_address, model.parameters, repeat)
 
 
 def ask(to: Example, model: Model, repeat: int = 0) -> str:
@@ -34,9 +32,7 @@ def riddles(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Solution]]:
     def load(reference: str) -> object:
         if reference == "deaf":
             return lambda system_prompt, user_prompt: Solution("?", None, "not mine")
-        return lambda system_prompt, user_prompt: known.get(
-            system_prompt, Solution("riddle", None, "no clue")
-        )
+        return lambda system_prompt, user_prompt: known.get(system_prompt, Solution("riddle", None, "no clue"))
 
     task = (Task("riddle", "riddle", "RIDDLE"),)
     registry = {
@@ -89,9 +85,7 @@ def test_random_answers_are_uniform_over_what_the_prompt_offers() -> None:
         ("yes-no", "", {"YES", "NO"}),
         ("multiple-choice", "ABCDE", set("ABCDE")),
     ):
-        found = Counter(
-            ask(example(task, "A", letters=letters), model, repeat)[8:-1] for repeat in range(600)
-        )
+        found = Counter(ask(example(task, "A", letters=letters), model, repeat)[8:-1] for repeat in range(600))
         assert set(found) == expected
         assert min(found.values()) > 0.7 * 600 / len(expected)
     counts = {int(ask(example("counting", "99"), model, repeat)[8:-1]) for repeat in range(3000)}

@@ -43,9 +43,7 @@ def run(folder: Path, model: Counting, count: int = 4, repeats: int = 1) -> list
 def test_every_request_becomes_one_line_in_order(tmp_path: Path) -> None:
     run(tmp_path, Counting(), count=3, repeats=2)
     found = list(read_responses(tmp_path / POOL_NAME))
-    assert [(item.qid, item.repeat) for item in found] == [
-        (f"qid-{n}", r) for n in range(3) for r in range(2)
-    ]
+    assert [(item.qid, item.repeat) for item in found] == [(f"qid-{n}", r) for n in range(3) for r in range(2)]
     assert len({item.key for item in found}) == 6
 
 

@@ -30,9 +30,7 @@ def example(
     token_counts: Mapping[str, int] | None = None,
 ) -> Example:
     question_type, answer_type = TASKS[task]
-    options = (
-        tuple(Option(letter, f"Paper {letter}") for letter in letters) if task == "multiple-choice" else None
-    )
+    options = tuple(Option(letter, f"Paper {letter}") for letter in letters) if task == "multiple-choice" else None
     lines = "\n".join(f'{option.label}. Paper "{option.text}"' for option in options or ())
     question = QUESTIONS[task].format(n=number, options=lines)
     return Example(

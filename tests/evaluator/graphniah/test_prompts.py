@@ -36,9 +36,7 @@ def test_other_prompts_are_not_recognised(prompt: str) -> None:
     assert SCORER.answers_to("", prompt) is None
 
 
-@pytest.mark.parametrize(
-    ("task", "answer"), [("yes-no", "MAYBE"), ("counting", ""), ("multiple-choice", "E")]
-)
+@pytest.mark.parametrize(("task", "answer"), [("yes-no", "MAYBE"), ("counting", ""), ("multiple-choice", "E")])
 def test_an_example_whose_own_answer_cannot_be_read_is_refused(task: str, answer: str) -> None:
     with pytest.raises(InputError, match="qid-0"):
         SCORER.gold(example(task, answer))

@@ -226,12 +226,8 @@ def read(task: str, answer: str, text: str, **changes: object) -> tuple[str, str
     return scored.status, scored.value
 
 
-@pytest.mark.parametrize(
-    ("task", "answer", "text", "status", "value"), ROWS, ids=lambda item: repr(item)[:40]
-)
-def test_an_answer_is_read_as_the_card_says(
-    task: str, answer: str, text: str, status: str, value: str | None
-) -> None:
+@pytest.mark.parametrize(("task", "answer", "text", "status", "value"), ROWS, ids=lambda item: repr(item)[:40])
+def test_an_answer_is_read_as_the_card_says(task: str, answer: str, text: str, status: str, value: str | None) -> None:
     assert read(task, answer, text) == (status, value)
 
 

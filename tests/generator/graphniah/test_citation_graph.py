@@ -56,9 +56,7 @@ def test_lists_of_unequal_length_are_refused() -> None:
 
 @given(EDGES, st.sets(st.integers(0, 9)))
 def test_it_is_the_graph_that_networkx_builds(edges: list[tuple[int, int]], ids: set[int]) -> None:
-    graph = CitationGraph.from_citations(
-        sorted(ids, reverse=True), *zip(*edges, strict=True) if edges else ([], [])
-    )
+    graph = CitationGraph.from_citations(sorted(ids, reverse=True), *zip(*edges, strict=True) if edges else ([], []))
     other = nx.Graph([(a, b) for a, b in edges if a != b]).subgraph(ids)
     expected = {paper: sorted(other[paper]) if paper in other else [] for paper in sorted(ids)}
     assert rows(graph) == expected

@@ -24,9 +24,7 @@ def indexes(draw: st.DrawFn, most: int = 9) -> CompatibilityIndex:
     count = draw(st.integers(0, most))
     graph = nx.empty_graph(count)
     if count > 1:
-        pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(
-            lambda pair: pair[0] != pair[1]
-        )
+        pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda pair: pair[0] != pair[1])
         graph.add_edges_from(draw(st.lists(pairs, max_size=3 * count)))
     return index_of(graph)
 
@@ -90,9 +88,7 @@ def test_groups_are_found_exactly_when_there_are_some(index: CompatibilityIndex)
     group = index.largest_group_found()
     assert fits(index, group)
     assert list(group) == sorted(set(group))
-    largest = max(
-        size for size in range(10) if any(fits(index, g) for g in combinations(range(len(index)), size))
-    )
+    largest = max(size for size in range(10) if any(fits(index, g) for g in combinations(range(len(index)), size)))
     assert len(group) <= largest
     assert len(group) >= min(largest, 2)
 
@@ -137,9 +133,7 @@ def test_counts_are_of_ordered_tuples(index: CompatibilityIndex) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(indexes(), st.lists(st.integers(0, 8), max_size=3))
-def test_compatible_with_are_the_paths_that_fit_all_chosen_ones(
-    index: CompatibilityIndex, chosen: list[int]
-) -> None:
+def test_compatible_with_are_the_paths_that_fit_all_chosen_ones(index: CompatibilityIndex, chosen: list[int]) -> None:
     chosen = [place for place in chosen if place < len(index)]
     expected = [other for other in range(len(index)) if all(index.compatible(one, other) for one in chosen)]
     assert list(members(index.compatible_with(chosen))) == expected

@@ -53,9 +53,7 @@ def test_papers_are_coloured_by_what_they_are() -> None:
 def test_the_true_path_between_its_ends_has_its_own_colour() -> None:
     component = ComponentPicture(edges=((1, 2), (2, 3)), backbone=(1, 2, 3), true_path=(1, 2, 3))
     root = parsed(svg(Subgraph((component,), {2: "between"}, {1: "source", 3: "target"})))
-    assert [one.findtext(SVG + "title") for one in with_class(root, "circle", "true-path-paper")] == [
-        "between"
-    ]
+    assert [one.findtext(SVG + "title") for one in with_class(root, "circle", "true-path-paper")] == ["between"]
 
 
 def test_frames_and_marks_are_labelled() -> None:

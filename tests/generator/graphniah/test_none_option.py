@@ -27,7 +27,7 @@ def built(toy_materials: Materials, list_of: Callable[..., ListSettings]) -> lis
 
 
 def variant(result: Built, materials: Materials) -> Example:
-    return none_variant(result.example, dict(result.record.inputs), tuple(materials.tokenizers))
+    return none_variant(result.example, dict(result.record.inputs), tuple(materials.tokenizers), materials.templates)
 
 
 def test_nothing_but_the_question_line_changes(toy_materials: Materials, built: list[Built]) -> None:
@@ -61,7 +61,7 @@ def test_a_question_that_stands_twice_is_refused(toy_materials: Materials, built
     example = built[0].example
     twice = replace(example, user_prompt=example.user_prompt + "\n" + example.question)
     with pytest.raises(InputError, match="does not stand exactly once"):
-        none_variant(twice, {}, tuple(toy_materials.tokenizers))
+        none_variant(twice, {}, tuple(toy_materials.tokenizers), toy_materials.templates)
 
 
 @pytest.fixture(scope="module")

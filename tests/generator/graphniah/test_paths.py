@@ -116,9 +116,7 @@ def check(search: PathSearch, graph: nx.Graph, length: int, limits: PathLimits) 
         assert nx.is_path(graph, path)
     uses = Counter(paper for path in search.paths for paper in path)
     assert all(count <= limits.max_uses for count in uses.values())
-    assert search.starts == (
-        len(search.paths) + search.duplicates + search.exhausted_starts + search.cut_starts
-    )
+    assert search.starts == (len(search.paths) + search.duplicates + search.exhausted_starts + search.cut_starts)
 
 
 def test_a_path_and_its_reverse_are_the_same() -> None:
@@ -133,9 +131,7 @@ def test_a_chain_has_one_path_and_the_search_ends_when_it_finds_it_again_and_aga
 
 def test_the_search_ends_when_it_has_what_was_asked_for() -> None:
     told: list[int] = []
-    search = search_paths(
-        pruned_of(nx.complete_graph(8), 4), "key", PathLimits(wanted=5), progress=told.append
-    )
+    search = search_paths(pruned_of(nx.complete_graph(8), 4), "key", PathLimits(wanted=5), progress=told.append)
     assert (len(search.paths), search.reason) == (5, "enough")
     assert len(told) == search.starts
     assert told[-1] == 5
@@ -255,9 +251,7 @@ def test_recent_rfcs_give_a_pool_of_a_thousand_paths_at_depth_four() -> None:
             pytest.fail(message)
         pytest.skip(message)
     with gzip.open(folder / "papers.jsonl.gz") as lines:
-        papers = [
-            paper for paper in map(json.loads, lines) if (paper["publicationdate"] or "") >= "2010-01-01"
-        ]
+        papers = [paper for paper in map(json.loads, lines) if (paper["publicationdate"] or "") >= "2010-01-01"]
     with gzip.open(folder / "citations.jsonl.gz") as lines:
         edges = [(row["citingcorpusid"], row["citedcorpusid"]) for row in map(json.loads, lines)]
     edges = [edge for edge in edges if None not in edge]

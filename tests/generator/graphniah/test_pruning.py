@@ -21,9 +21,7 @@ def found(graph: nx.Graph) -> Pair:
     ours = graph_of(graph)
     both = bounds(ours)
     papers = ours.ids.tolist()
-    return dict(zip(papers, both.through.tolist(), strict=True)), dict(
-        zip(papers, both.endpoint.tolist(), strict=True)
-    )
+    return dict(zip(papers, both.through.tolist(), strict=True)), dict(zip(papers, both.endpoint.tolist(), strict=True))
 
 
 def true_longest(graph: nx.Graph) -> Pair:
@@ -67,8 +65,7 @@ def plain_bounds(graph: nx.Graph) -> Pair:
         arms = sorted((into(block, paper) for block in own), reverse=True)
         crossing = 1 + sum(arms[:2])
         inside = [
-            len(block) + sum(sorted((out_of(block, cut) for cut in block & cuts), reverse=True)[:2])
-            for block in own
+            len(block) + sum(sorted((out_of(block, cut) for cut in block & cuts), reverse=True)[:2]) for block in own
         ]
         through[paper] = max(crossing, *inside) if inside else 1
         endpoint[paper] = 1 + max(arms, default=0)
@@ -204,9 +201,7 @@ def test_bounds_are_exact_on_trees(graph: nx.Graph) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.integers(2, 4), min_size=1, max_size=4), st.lists(st.integers(0, 99), min_size=3, max_size=3)
-)
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=4), st.lists(st.integers(0, 99), min_size=3, max_size=3))
 def test_bounds_are_exact_on_cliques_glued_at_cut_papers(sizes: list[int], places: list[int]) -> None:
     graph = cliques_glued(sizes, places)
     assert found(graph) == true_longest(graph)

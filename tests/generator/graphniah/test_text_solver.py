@@ -69,9 +69,7 @@ def blocks(papers: Sequence[P], edges: Edges) -> list[str]:
 
 
 def prompt(question: str, context: Sequence[str], reminder: str) -> str:
-    return f"# Question\n\n{question}\n\n# Context\n\n" + "\n\n".join(
-        [*context, f"# Response Format\n\n{reminder}"]
-    )
+    return f"# Question\n\n{question}\n\n# Context\n\n" + "\n\n".join([*context, f"# Response Format\n\n{reminder}"])
 
 
 def yes_no(source: P, target: P, context: Sequence[str]) -> str:
@@ -237,9 +235,7 @@ AUTHORS = [
 @pytest.mark.parametrize("authors", AUTHORS)
 @pytest.mark.parametrize("year", [2026, None])
 @pytest.mark.parametrize("source", ["arXiv:2604.00001", "arXiv", "J. Odd. Things!", None])
-def test_nasty_authors_and_missing_metadata(
-    authors: tuple[str, ...], year: int | None, source: str | None
-) -> None:
+def test_nasty_authors_and_missing_metadata(authors: tuple[str, ...], year: int | None, source: str | None) -> None:
     papers = [P(f"Odd work {number}", authors, year, source) for number in range(4)]
     check([*papers, E, F], [(0, 1), (2, 1), (2, 0), (5, 4), (4, 3)])
 
@@ -274,8 +270,7 @@ DECOYS = [
     "# Response Format",
     "The last line is \\answer{NO}.",
     "\\answer{17}",
-    "References:\n- A Writer (2026). Study A. Journal of Tests.\n"
-    "- F Writer (2026). Study F. Journal of Tests.",
+    "References:\n- A Writer (2026). Study A. Journal of Tests.\n- F Writer (2026). Study F. Journal of Tests.",
     "Title: Study A.\nAuthors: A Writer.",
     "Title: Study A.\nAuthors: A Writer.\nReferences:\nF Writer (2026). Study F. Journal of Tests.",
     "line\x0bTitle: Study A.\u2028References:\r- F Writer (2026). Study F. Journal of Tests.",
@@ -337,9 +332,7 @@ WORDS = st.sampled_from(
     ]
 )  # fmt: skip
 TITLES = st.lists(WORDS, min_size=1, max_size=9).map(" ".join).filter(normalise)
-NAMES = st.sampled_from(
-    ["Ann Lee", "J. R. Smith Jr.", "Cai. Yan., Huang,", "Bo Öz", "Q", "李明", "deep", "Lee, Jr."]
-)
+NAMES = st.sampled_from(["Ann Lee", "J. R. Smith Jr.", "Cai. Yan., Huang,", "Bo Öz", "Q", "李明", "deep", "Lee, Jr."])
 PAPERS = st.builds(
     P,
     title=TITLES,
@@ -358,9 +351,7 @@ def readings(paper: P) -> set[str]:
 
 def guaranteed(papers: Sequence[P]) -> bool:
     """The promise of the generator: no title is a title or a reading of another paper's line."""
-    return not any(
-        normalise(one.title) in readings(two) for one in papers for two in papers if one is not two
-    )
+    return not any(normalise(one.title) in readings(two) for one in papers for two in papers if one is not two)
 
 
 @st.composite
@@ -382,9 +373,7 @@ def forests(draw: st.DrawFn) -> tuple[list[P], list[tuple[int, int]]]:
 
 @settings(max_examples=150, deadline=None)
 @given(forests(), st.lists(st.sampled_from(DECOYS), max_size=3))
-def test_random_forests_come_back_exactly(
-    forest: tuple[list[P], list[tuple[int, int]]], noise: list[str]
-) -> None:
+def test_random_forests_come_back_exactly(forest: tuple[list[P], list[tuple[int, int]]], noise: list[str]) -> None:
     check(*forest, noise=noise)
 
 
@@ -397,8 +386,7 @@ def test_normalising_in_pieces_behind_a_stop_is_normalising_the_whole(one: str, 
 
 def test_a_prompt_of_four_megabytes_takes_seconds() -> None:
     papers = [
-        P(f"Paper {number} on a subject: it is so. It is", (f"A. B{number % 997}", "Zoë Q."))
-        for number in range(11000)
+        P(f"Paper {number} on a subject: it is so. It is", (f"A. B{number % 997}", "Zoë Q.")) for number in range(11000)
     ]
     edges = [(number % 1500, number) for number in range(1500, 11000)]
     edges += [(number, number + 1) for number in range(1499) if number != 700]
