@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from evaluator_toys import example, mixed, response, write_examples
+
 from gniah.evaluator.cli import main
 from gniah.records.files import json_line
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from gniah.evaluator.extraction import ending, last_block, last_line, visible
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gniah.evaluator.extraction import ending, last_block, last_line, visible
 
 OPEN = "\\answer{"
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from evaluator_toys import example
+
 from gniah.evaluator.models import Model, ModelSettings, open_model
 from gniah.records import families
 from gniah.records.errors import MissingDependency, UsageFault

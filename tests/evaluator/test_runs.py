@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 import pytest
 from evaluator_toys import mixed, response
+
 from gniah.evaluator import runs
 from gniah.evaluator.models import ModelSettings, open_model, respond
 from gniah.evaluator.runs import POOL_NAME, held_responses, open_pool, run_model

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from evaluator_toys import example, mixed, response
+
 from gniah.evaluator import scoring
 from gniah.evaluator.results import escaped, eval_path, labels, model_json, unescaped, write_scores
 from gniah.evaluator.scoring import score

@@ -3,10 +3,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from gniah.evaluator.statistics import Z_95, guessing_rate, mean_rate, mixed_rate, wilson_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
+
+from gniah.evaluator.statistics import Z_95, guessing_rate, mean_rate, mixed_rate, wilson_interval
 
 
 @st.composite

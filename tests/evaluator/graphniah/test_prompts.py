@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from evaluator_toys import example
+
 from gniah.evaluator.graphniah.prompts import asked
 from gniah.evaluator.graphniah.scoring import SCORER
 from gniah.records.errors import InputError

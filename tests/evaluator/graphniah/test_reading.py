@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from evaluator_toys import example, response
+
 from gniah.evaluator.graphniah.scoring import SCORER
 from gniah.evaluator.scoring import assess
 from gniah.records.responses import prompt_sha256

@@ -1,9 +1,10 @@
 import networkx as nx
 import numpy as np
 import pytest
-from gniah.generator.graphniah.citation_graph import CitationGraph
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gniah.generator.graphniah.citation_graph import CitationGraph
 
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
 

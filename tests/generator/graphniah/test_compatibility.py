@@ -4,12 +4,13 @@ from itertools import combinations, permutations
 import networkx as nx
 import numpy as np
 import pytest
-from gniah.generator.graphniah.citation_graph import CitationGraph
-from gniah.generator.graphniah.compatibility import CompatibilityIndex, members
-from gniah.records.streams import Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+
+from gniah.generator.graphniah.citation_graph import CitationGraph
+from gniah.generator.graphniah.compatibility import CompatibilityIndex, members
+from gniah.records.streams import Stream
 
 PAPERS = 16
 

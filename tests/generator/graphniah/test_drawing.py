@@ -5,9 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from gniah.generator.graphniah.drawing import ComponentPicture, Subgraph, svg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gniah.generator.graphniah.drawing import ComponentPicture, Subgraph, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
 from gniah.generator.graphniah.citation_graph import CitationGraph
 from gniah.generator.graphniah.paths import PathLimits, PathSearch, distinct, search_paths
 from gniah.generator.graphniah.pruning import PrunedGraph, path_length, prune
 from gniah.records.streams import Stream
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 GRAPHS = Path(__file__).parents[3].parent / "shared" / "data" / "graphs"
 

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from gniah.generator.graphniah.text_solver import Identity, TextGraph, normalise, rebuild, sections, solve
-from gniah.records.families import Solution
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+from gniah.generator.graphniah.text_solver import Identity, TextGraph, normalise, rebuild, sections, solve
+from gniah.records.families import Solution
 
 REMINDERS = {
     "yes-no": "Think first. The last line is \\answer{YES} or \\answer{NO}.",
