@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from gniah.cypher.queries import NamedQuery, named_queries, named_query
-from gniah.cypher.store import Direction, GraphStore, Table, build_store, open_store
+from typing import TYPE_CHECKING
+
+from gniah.records.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gniah.cypher.queries import NamedQuery, Parameter, named_queries, named_query
+    from gniah.cypher.store import Direction, GraphStore, IdArray, Table, build_store, open_store, store_holds
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "queries": ("NamedQuery", "Parameter", "named_queries", "named_query"),
+            "store": ("Direction", "GraphStore", "IdArray", "Table", "build_store", "open_store", "store_holds"),
+        },
+    )
 
 __all__ = [
     "Direction",
     "GraphStore",
+    "IdArray",
     "NamedQuery",
+    "Parameter",
     "Table",
     "build_store",
     "named_queries",
     "named_query",
     "open_store",
+    "store_holds",
 ]

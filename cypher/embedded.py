@@ -47,8 +47,10 @@ _PAPER = (
     "RETURN p.title, p.title_key, p.authors, p.publicationdate, p.venue, p.arxiv_id"
 )
 _EDGES = "MATCH (a:Paper)-[:CITES]->(b:Paper) RETURN a.corpusid AS citing, b.corpusid AS cited"
-_USABLE = "MATCH (p:Paper) WHERE p.title_key <> '' AND size(p.authors) > 0 RETURN p.corpusid AS corpusid"
-_USABLE_TITLES = _USABLE + ", p.title_key AS title_key"
+_USABLE = (
+    "MATCH (p:Paper) WHERE p.title_key <> '' AND size(p.authors) > 0 "
+    "RETURN p.corpusid AS corpusid, p.title_key AS title_key"
+)
 # Strings would cost a gigabyte in Python: titles become the least id that has them while still in DuckDB.
 _SAME_TITLE = "SELECT corpusid, min(corpusid) OVER (PARTITION BY title_key) AS title FROM read_parquet(?)"
 
@@ -173,13 +175,9 @@ class EmbeddedStore:
 
     def usable_papers(self) -> tuple[IdArray, IdArray]:
         """Return the sorted ids of the papers with usable metadata, and for each the least id with its title."""
-        columns = self._export(_USABLE_TITLES, _SAME_TITLE)
+        columns = self._export(_USABLE, _SAME_TITLE)
         order = np.argsort(columns["corpusid"])
         return columns["corpusid"][order], columns["title"][order]
-
-    def usable_ids(self) -> IdArray:
-        """Return the sorted ids of the papers with usable metadata."""
-        return np.sort(self._export(_USABLE)["corpusid"])
 
     def counts(self) -> dict[str, int]:
         """Return the number of papers and citations."""

@@ -61,9 +61,6 @@ class GraphStore(Protocol):
         exactly when these numbers are equal, and a million titles fit into eight megabytes.
         """
 
-    def usable_ids(self) -> IdArray:
-        """Return the sorted ids of the papers that have usable metadata (GraphNIAH A.2.1)."""
-
     def counts(self) -> dict[str, int]:
         """Return the number of `papers` and `citations`."""
 
@@ -83,7 +80,7 @@ class GraphStore(Protocol):
         """Close it."""
 
 
-def open_store(address: str, *, memory_mb: int = 512) -> GraphStore:
+def open_store(address: str | Path, *, memory_mb: int = 512) -> GraphStore:
     """Open a store for reading by its address: a folder, for now.
 
     Raises StoreError when there is none, or when it was built by another version of its engine.
@@ -93,7 +90,7 @@ def open_store(address: str, *, memory_mb: int = 512) -> GraphStore:
     return EmbeddedStore(_folder(address), memory_mb=memory_mb)
 
 
-def build_store(graph: Path, address: str) -> Manifest:
+def build_store(graph: Path, address: str | Path) -> Manifest:
     """Build the store at an address from a folder that `gniah-load filter` wrote; return the store's manifest.
 
     It appears whole or not at all; one that stands there already is replaced.
@@ -103,15 +100,15 @@ def build_store(graph: Path, address: str) -> Manifest:
     return build(graph, _folder(address))
 
 
-def store_holds(address: str, graph: Manifest) -> Manifest | None:
+def store_holds(address: str | Path, graph: Manifest) -> Manifest | None:
     """Return the manifest of a store that was built from this very graph by this engine, else None."""
     from gniah.cypher.embedded import holds
 
     return holds(_folder(address), graph)
 
 
-def _folder(address: str) -> Path:
-    if "://" in address:
+def _folder(address: str | Path) -> Path:
+    if isinstance(address, str) and "://" in address:
         scheme = address.partition("://")[0]
         raise UsageFault(
             f"{scheme}:// stores are not supported by this version", remedy="give a folder for the embedded store"

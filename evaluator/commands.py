@@ -68,6 +68,8 @@ def run_command(
     path = examples_path(examples)
     counts: list[RunCounts] = []
     with open_pool(out, say, sync_every=OFFLINE_SYNC_EVERY) as pool:
+        if pool.done:
+            say(f"{pool.path}: going on; {len(pool.done)} answers are there already")
         for model in opened:
             with Progress(model.name) as progress:
                 chosen = itertools.islice(read_examples(path), limit)

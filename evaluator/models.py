@@ -151,12 +151,12 @@ OFFLINE: Mapping[str, Callable[[ModelSettings], Model]] = {
 }
 
 
-def open_model(name: str, settings: ModelSettings) -> Model:
+def open_model(name: str, settings: ModelSettings | None = None) -> Model:
     """Return the model of a name. Raises UsageFault when there is none."""
     constructor = OFFLINE.get(name)
     if constructor is None:
         raise UsageFault(f"there is no model {name!r}; known are {', '.join(OFFLINE)}", remedy="choose one of these")
-    return constructor(settings)
+    return constructor(settings or ModelSettings())
 
 
 def _solver(family: families.Family) -> Callable[[str, str], Solution]:

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from gniah.evaluator.scoring import READING, ModelScores, Scores, Summary, settled
 from gniah.records.canonical import digest
-from gniah.records.files import write_json
+from gniah.records.files import remove_leftovers, write_json
 
 EVAL_SCHEMA = "gniah/eval/1"
 EVAL_FOLDER = "eval"
@@ -58,6 +58,7 @@ def write_scores(run: Path, scores: Scores) -> list[Path]:
     paths = []
     for model in scores.models:
         path = eval_path(run, model, shared=shared[model.model, model.reasoning_effort] > 1)
+        remove_leftovers(path)  # the run folder is held
         write_json(path, model_json(model, scores))
         paths.append(path)
     return paths

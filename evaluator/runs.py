@@ -33,6 +33,10 @@ _ENDS_A_RUN = (UsageFault, MissingDependency, EnvironmentFault, MemoryError)
 Notice = Callable[[str], None]
 
 
+def _silent(_: str) -> None:
+    """Take what nobody wants to hear."""
+
+
 @dataclass(slots=True)
 class RunCounts:
     """What a run did for one model: new answers, answers that were there, failures."""
@@ -88,9 +92,10 @@ class InferencePool:
 
 
 @contextlib.contextmanager
-def open_pool(folder: Path, notice: Notice, sync_every: int = 1) -> Iterator[InferencePool]:
+def open_pool(folder: Path, notice: Notice = _silent, sync_every: int = 1) -> Iterator[InferencePool]:
     """Hold a run folder and give its pool, mended after a crash, for appending.
 
+    `notice` is told what was mended; `sync_every` responses are flushed to the disk together.
     Raises BusyError when another process holds the folder, and InputError when a line before the last is not
     a response.
     """
@@ -118,7 +123,7 @@ def open_pool(folder: Path, notice: Notice, sync_every: int = 1) -> Iterator[Inf
 
 
 @contextlib.contextmanager
-def held_responses(folder: Path, notice: Notice) -> Iterator[Iterator[Response]]:
+def held_responses(folder: Path, notice: Notice = _silent) -> Iterator[Iterator[Response]]:
     """Hold a run folder and give the responses of its pool, mended after a crash.
 
     Raises InputError when the folder has no pool, BusyError when another process holds it.

@@ -1,1 +1,36 @@
 """Paths, examples, packing, verification: everything that makes a benchmark out of a graph store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gniah.records.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gniah.generator.corpora import Corpus, Document, FolderCorpus, clean_blocks
+    from gniah.generator.tokenizers import Tokenizer, load_tokenizers, request_counts
+    from gniah.generator.verification import Journal, Verdict, open_journal, verify, verify_all
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "corpora": ("Corpus", "Document", "FolderCorpus", "clean_blocks"),
+            "tokenizers": ("Tokenizer", "load_tokenizers", "request_counts"),
+            "verification": ("Journal", "Verdict", "open_journal", "verify", "verify_all"),
+        },
+    )
+
+__all__ = [
+    "Corpus",
+    "Document",
+    "FolderCorpus",
+    "Journal",
+    "Tokenizer",
+    "Verdict",
+    "clean_blocks",
+    "load_tokenizers",
+    "open_journal",
+    "request_counts",
+    "verify",
+    "verify_all",
+]

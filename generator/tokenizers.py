@@ -157,12 +157,14 @@ class FileTokenizer:
         return tuple(None if number % 2 else part for number, part in enumerate(parts) if part)
 
 
-def load_tokenizers(names: Sequence[str]) -> tuple[Tokenizer, ...]:
+def load_tokenizers(names: Sequence[str | Tokenizer]) -> tuple[Tokenizer, ...]:
     """Return the tokenizers of settings like `tiktoken:o200k_base` or `LABEL=file:PATH`, sorted by label.
 
-    Raises UsageFault for a name that is not understood or a label given twice.
+    A tokenizer of your own may stand among the names. Raises UsageFault for a name that is not understood or a label
+    given twice.
     """
-    found = sorted((_load(name) for name in names), key=lambda tokenizer: tokenizer.label)
+    loaded = (_load(name) if isinstance(name, str) else name for name in names)
+    found = sorted(loaded, key=lambda tokenizer: tokenizer.label)
     labels = [tokenizer.label for tokenizer in found]
     if not found:
         raise UsageFault("at least one tokenizer is needed", remedy="add --tokenizer tiktoken:o200k_base")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +18,7 @@ from gniah.records.examples import Example
 from gniah.records.families import family_of, load
 from gniah.records.files import json_line, locked_folder, machine_trouble
 from gniah.records.responses import prompt_sha256
+from gniah.records.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +55,19 @@ def verify_all(examples: Iterable[Example], *, jobs: int = 1, journal: Journal |
 
     With a journal, what it holds is not solved again, and every new verdict is written to it first.
     """
-    with _Solver(jobs) as solve:
+    with Workers(jobs, kept="finished verdicts are kept") if jobs > 1 else nullcontext() as workers:
         source = iter(examples)
         while batch := list(islice(source, 4 * jobs)):
             keys = [_key(example) if journal is not None else "" for example in batch]
             known = [journal.get(key) if journal is not None else None for key in keys]
-            fresh = solve([example for example, verdict in zip(batch, known, strict=True) if verdict is None])
+            unknown = [example for example, verdict in zip(batch, known, strict=True) if verdict is None]
+            fresh = workers.map(verify, unknown) if workers else map(verify, unknown)
             for key, verdict in zip(keys, known, strict=True):
                 if verdict is None:
                     verdict = next(fresh)
                     if journal is not None:
                         journal.add(key, verdict)
                 yield verdict
-
-
-class _Solver(AbstractContextManager["_Solver"]):
-    """Solves lists of examples, here or in spawned processes."""
-
-    def __init__(self, jobs: int) -> None:
-        self._executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) if jobs > 1 else None
-
-    def __call__(self, examples: list[Example]) -> Iterator[Verdict]:
-        return iter(self._executor.map(verify, examples)) if self._executor else map(verify, examples)
-
-    def __exit__(self, *_: object) -> None:
-        if self._executor:
-            self._executor.shutdown(cancel_futures=True)
 
 
 class Journal:
@@ -95,12 +81,12 @@ class Journal:
         self._path = path
         self._known: dict[str, Verdict] = {}
         with machine_trouble(path):
-            for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else []:
+            lines = path.read_bytes().split(b"\n") if path.is_file() else [b""]
+            for line in lines[:-1]:
                 self._take(line)
+            self._stream = path.open("ab")
             # A last line that a killed process left unfinished would spoil the next one.
-            self._stream = path.open("wb")
-            for key, verdict in self._known.items():
-                self._write(key, verdict)
+            self._stream.truncate(self._stream.tell() - len(lines[-1]))
 
     def __len__(self) -> int:
         """Return how many verdicts are known."""

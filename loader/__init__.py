@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gniah.records.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gniah.loader.filtering import filter_graph
+    from gniah.loader.importing import import_graph
     from gniah.loader.shipped import RfcShards, rfc_shards
+    from gniah.loader.statistics import graph_statistics
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "filtering": ("filter_graph",),
+            "importing": ("import_graph",),
+            "shipped": ("RfcShards", "rfc_shards"),
+            "statistics": ("graph_statistics",),
+        },
+    )
 
-__all__ = ["RfcShards", "filter_graph", "rfc_shards"]
-
-
-def __getattr__(name: str) -> Any:
-    # Late, so that `gniah-load --help` does not wait for the database.
-    if name == "filter_graph":
-        from gniah.loader.filtering import filter_graph
-
-        return filter_graph
-    if name in ("RfcShards", "rfc_shards"):
-        from gniah.loader import shipped
-
-        return getattr(shipped, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = [
+    "RfcShards",
+    "filter_graph",
+    "graph_statistics",
+    "import_graph",
+    "rfc_shards",
+]

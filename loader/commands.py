@@ -76,6 +76,9 @@ def _day(ctx: click.Context, param: click.Parameter, value: str) -> datetime.dat
     help="The folder to make: papers.parquet, citations.parquet, manifest.json.",
 )
 @click.option("--force", is_flag=True, help="Replace another graph that stands in the folder.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="How many processes read shards."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def filter_command(
     papers: tuple[Path, ...],
@@ -83,18 +86,20 @@ def filter_command(
     cutoff: datetime.date,
     out: Path,
     force: bool,
+    jobs: int,
     as_json: bool,
 ) -> None:
     """Make Parquet files of the eligible papers and the citations among them.
 
     A paper is eligible when it has a full date on or after the cutoff, and a title without MathML. The folder
-    appears whole or not at all; one that already holds this very graph is left as it is.
+    appears whole or not at all; one that already holds this very graph is left as it is. When the command was
+    stopped, the same command goes on from there.
     """
     from gniah.loader.filtering import filter_graph
 
     with Progress("rows read") as progress:
         manifest = filter_graph(
-            papers, citations, out, cutoff=cutoff, force=force, report=say, advance=progress.advance
+            papers, citations, out, cutoff=cutoff, force=force, jobs=jobs, report=say, advance=progress.advance
         )
     _print_counts(manifest, out, as_json)
 

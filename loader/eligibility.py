@@ -10,7 +10,6 @@ import datetime
 import html
 import json
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,7 +25,6 @@ LARGEST_ID = 2**63 - 1
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DIGITS = re.compile(r"\d{1,19}", re.ASCII)
 _MATHML = re.compile(r"<(?:[\w.\-]+:)?(?:math|inline-formula|tex-math)(?![\w.\-])", re.IGNORECASE)
-_ASCII_SPACES = {code: " " for code in range(128) if not chr(code).isalnum()}
 # More rounds than any source escapes, and a bound on the work that a hostile title can ask for.
 _UNESCAPE_ROUNDS = 8
 
@@ -90,10 +88,15 @@ def parse_date(value: object) -> datetime.date | None:
 
     `date.fromisoformat` takes more (`20260401`, `2026-W14-3`), so the form is checked first.
     """
-    if not isinstance(value, str) or not _DATE.fullmatch(value):
+    return _parsed_date(value) if isinstance(value, str) and len(value) == 10 else None
+
+
+@lru_cache(maxsize=1 << 12)
+def _parsed_date(text: str) -> datetime.date | None:
+    if not _DATE.fullmatch(text):
         return None
     try:
-        return datetime.date(int(value[:4]), int(value[5:7]), int(value[8:]))
+        return datetime.date(int(text[:4]), int(text[5:7]), int(text[8:]))
     except ValueError:
         return None
 
@@ -112,21 +115,7 @@ def has_mathml(title: str) -> bool:
     return bool(_MATHML.search(title))
 
 
-def shown(raw: str) -> str:
-    """Return `shown_text(raw)`, by a short way where nothing can be dropped: printable, and no entity."""
-    if "&" not in raw and raw.isprintable():
-        return " ".join(unicodedata.normalize("NFC", raw).split())
-    return shown_text(raw)
-
-
-def title_key(title: str) -> str:
-    """Return `normalised_title(title)` of a shown title, by a short way for plain ASCII."""
-    if title.isascii():
-        return " ".join(title.lower().translate(_ASCII_SPACES).split())
-    return normalised_title(title)
-
-
-_shown_venue = lru_cache(maxsize=1 << 14)(shown)
+_shown_venue = lru_cache(maxsize=1 << 14)(shown_text)
 
 
 def author_names(authors: object) -> tuple[str, ...]:
@@ -148,7 +137,7 @@ def author_names(authors: object) -> tuple[str, ...]:
         if not isinstance(author, dict):
             raise RowFault(f"an author must be an object, found {_shortened(author)}")
         name = _text(author, "name", "an author's name")
-        shown_name = shown(name) if name else ""
+        shown_name = shown_text(name) if name else ""
         if not shown_name:
             continue
         key = _author_key(author.get("authorId"))
@@ -173,7 +162,7 @@ def judge_paper(row: Mapping[str, Any], cutoff: datetime.date) -> PaperRow | Dro
         return Drop.NO_DATE if written is None else Drop.BAD_DATE
     if date < cutoff:
         return Drop.BEFORE_CUTOFF
-    title = shown(title_raw) if title_raw else ""
+    title = shown_text(title_raw) if title_raw else ""
     if title_raw is None or not title:
         return Drop.NO_TITLE
     if has_mathml(title_raw):
@@ -187,7 +176,7 @@ def judge_paper(row: Mapping[str, Any], cutoff: datetime.date) -> PaperRow | Dro
         corpusid=corpusid,
         title=title,
         title_raw=title_raw,
-        title_key=title_key(title),
+        title_key=normalised_title(title),
         authors=names,
         authors_raw=_json([] if authors is None else authors),
         publicationdate=date,
@@ -195,7 +184,7 @@ def judge_paper(row: Mapping[str, Any], cutoff: datetime.date) -> PaperRow | Dro
         venue_raw=venue_raw,
         journal_name=journal_name,
         publicationvenueid=_text(row, "publicationvenueid", "publicationvenueid") or None,
-        arxiv_id=(shown(arxiv) or None) if arxiv else None,
+        arxiv_id=(shown_text(arxiv) or None) if arxiv else None,
     )
 
 
@@ -228,6 +217,29 @@ def read_citation(row: Mapping[str, Any]) -> CitationRow:
         None if cited is None else parse_id(cited, "citedcorpusid"),
         bool(influential),
         None if number is None else parse_id(number, "citationid"),
+    )
+
+
+def citation_numbers(row: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """Return what `read_citation` says as numbers: citing, cited, 0 or 1, citation id, and -1 for None."""
+    citing, cited, number = row.get("citingcorpusid"), row.get("citedcorpusid"), row.get("citationid")
+    influential = row.get("isinfluential")
+    if (
+        type(citing) is int
+        and type(cited) is int
+        and type(number) is int
+        and (influential is False or influential is True)
+        and 0 <= citing <= LARGEST_ID
+        and 0 <= cited <= LARGEST_ID
+        and 0 <= number <= LARGEST_ID
+    ):
+        return citing, cited, int(influential), number
+    citing, cited, influential, number = read_citation(row)
+    return (
+        -1 if citing is None else citing,
+        -1 if cited is None else cited,
+        int(influential),
+        -1 if number is None else number,
     )
 
 

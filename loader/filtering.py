@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import gc
-import shutil
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
+import numpy as np
 
 from gniah.cypher.store import GRAPH_SCHEMA
-from gniah.loader.eligibility import Drop, RowFault, judge_paper, parse_date, read_citation, year_differs
-from gniah.loader.graph_folders import check_replaceable, finished_graph, held
-from gniah.loader.parquet import CITATIONS_FILE, PAPERS_FILE, Engine
-from gniah.loader.shards import ShardFacts, ShardReader, shard_files
-from gniah.records.errors import ImpossibleRequest, InputError
-from gniah.records.files import machine_trouble, sha256_file, whole_folder
+from gniah.loader.eligibility import Drop
+from gniah.loader.graph_folders import check_replaceable, finished_graph, held, work_folder
+from gniah.loader.merging import merge, merge_task, put_in_place
+from gniah.loader.pieces import (
+    CITATIONS,
+    PAPERS,
+    CitationsTask,
+    PapersTask,
+    citations_key,
+    papers_key,
+    read_citations,
+    read_papers,
+)
+from gniah.loader.shards import shard_files
+from gniah.loader.workers import Advance, each_done
+from gniah.loader.workplace import Piece, Workplace, work_settings
+from gniah.records.errors import ImpossibleRequest
+from gniah.records.files import machine_trouble, whole_folder
 from gniah.records.manifests import Manifest, RunClock
 
 # The number of the rules of eligibility and of edges. Whatever changes a row needs a new one.
@@ -43,32 +54,11 @@ CITATION_COUNTS = (
     "citations_dangling",
     "citations_repeated",
 )
-_STEP = 20_000
+_ELIGIBLE = "eligible.npy"
 
 
 def _ignore(_: object) -> None:
     """Take what nobody wants to hear."""
-
-
-@contextlib.contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let Python look for cycles less often: parsed rows have none, and looking took a quarter of the time."""
-    before = gc.get_threshold()
-    gc.set_threshold(200_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-@dataclass
-class _Tally:
-    """What reading the shards adds up to."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    eligible: set[int] = field(default_factory=set)
-    newest: datetime.date | None = None
-    longest_line: int = 0
 
 
 def filter_graph(
@@ -78,171 +68,166 @@ def filter_graph(
     *,
     cutoff: datetime.date,
     force: bool = False,
+    jobs: int = 1,
     report: Callable[[str], None] = _ignore,
-    advance: Callable[[int], None] = _ignore,
+    advance: Advance = _ignore,
 ) -> Manifest:
     """Make the graph of the papers from a cutoff on; return its manifest (schema `gniah/graph/1`).
 
     `papers` and `citations` are shards, or folders of them. `out` gets `papers.parquet`, `citations.parquet`
     and `manifest.json`, all or nothing; the same rows give the same bytes however they are spread over
-    shards. A folder that holds this very graph is left as it is, one that holds another graph is replaced
-    with `force` only. `report` is told what happens, `advance` how many more rows were read.
+    shards and `jobs` processes. A folder that holds this very graph is left as it is, one that holds another
+    graph is replaced with `force` only. What a call that was stopped has finished stands in `.NAME.work` beside
+    `out`, and the next call uses it. `report` is told what happens, `advance` how many more rows were read.
 
     Raises InputError for a shard that is cut, damaged or of another kind (with file and line),
     ImpossibleRequest when no paper is eligible, UsageFault when the folder holds something else, BusyError
     when another process writes there.
     """
-    paper_shards, citation_shards = shard_files(papers, "papers"), shard_files(citations, "citations")
+    shards = {PAPERS: shard_files(papers, "papers"), CITATIONS: shard_files(citations, "citations")}
     settings = {"cutoff": cutoff.isoformat(), "rules": RULES}
     out = out.resolve()
     with held(out):
         check_replaceable(out)
-        if not force and (found := finished_graph(out, paper_shards, citation_shards, settings)):
+        work = Workplace(work_folder(out), work_settings(settings))
+        if not force and (found := finished_graph(out, shards[PAPERS], shards[CITATIONS], settings)):
+            work.remove()
             report(f"{out}: already there, nothing to do")
             return found
         clock = RunClock()
-        with whole_folder(out) as part, _rare_collections():
-            content, extra = _make(part, paper_shards, citation_shards, cutoff, settings, report, advance)
-            files = {name: sha256_file(part / name) for name in (PAPERS_FILE, CITATIONS_FILE)}
-            inputs = [str(path) for path in (*paper_shards, *citation_shards)]
-            manifest = Manifest(GRAPH_SCHEMA, content, clock.run("duckdb", inputs=inputs, files=files, **extra))
+        call = _Call(shards, cutoff, work, jobs, report, advance)
+        with _kept_work(work, report), whole_folder(out) as part:
+            content, extra = call.fill(part)
+            inputs = [str(path) for kind in (PAPERS, CITATIONS) for path in shards[kind]]
+            run = clock.run("duckdb", inputs=inputs, jobs=jobs, **extra)
+            manifest = Manifest(GRAPH_SCHEMA, {**settings, **content}, run)
             manifest.write(part)
+        work.remove()
     return manifest
 
 
-def _make(
-    part: Path,
-    papers: Sequence[Path],
-    citations: Sequence[Path],
-    cutoff: datetime.date,
-    settings: dict[str, Any],
-    report: Callable[[str], None],
-    advance: Callable[[int], None],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fill a folder with the two Parquet files; return the manifest's content and what is of the run."""
-    work = part / "work"
-    work.mkdir()
-    tally = _Tally()
-    counts = tally.counts
-    report(f"reading {len(papers)} papers and {len(citations)} citations shards")
-    paper_facts = _stage_papers(papers, work / "papers.jsonl", cutoff, tally, advance)
-    if not tally.eligible:
-        raise _nothing_eligible(cutoff, tally)
-    citation_facts = _stage_citations(citations, work / "citations.csv", tally, advance)
-    report("sorting and writing")
-    with Engine(work) as engine:
-        counts["papers_repeated"] = engine.write_papers(work / "papers.jsonl", tally.longest_line, part / PAPERS_FILE)
-        staged = counts.pop("staged_citations", 0)
-        counts["citations"] = engine.write_citations(work / "citations.csv", part / CITATIONS_FILE)
-        counts["citations_repeated"] = staged - counts["citations"]
-        counts["papers"] = len(tally.eligible)
-        counts["papers_usable"] = engine.usable_papers(part / PAPERS_FILE)
-        after_today = engine.papers_after(part / PAPERS_FILE, datetime.datetime.now(datetime.UTC).date())
-        values = {
-            "papers": engine.value_digest(part / PAPERS_FILE),
-            "citations": engine.value_digest(part / CITATIONS_FILE),
+@contextlib.contextmanager
+def _kept_work(work: Workplace, report: Callable[[str], None]) -> Iterator[None]:
+    """Say what is kept when the user stops the work, and keep nothing that is of no use."""
+    try:
+        yield
+    except ImpossibleRequest:
+        work.remove()
+        raise
+    except BaseException as stop:
+        kept = work.shards_read()
+        if not kept:
+            work.remove()
+        elif isinstance(stop, KeyboardInterrupt):
+            report(f"{work.folder}: {kept} finished shards are kept; the same command goes on from there")
+        raise
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call: what it reads, where it works, and whom it tells."""
+
+    shards: Mapping[str, Sequence[Path]]
+    cutoff: datetime.date
+    work: Workplace
+    jobs: int
+    report: Callable[[str], None]
+    advance: Advance
+
+    def fill(self, part: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Put the two Parquet files into a folder; return the manifest's content and what is of the run."""
+        self.work.begin(self.report)
+        papers, citations = self.shards[PAPERS], self.shards[CITATIONS]
+        self.report(f"reading {len(papers)} papers and {len(citations)} citations shards")
+        pieces = {PAPERS: self._read_papers()}
+        eligible = self._eligible_ids(pieces[PAPERS])
+        pieces[CITATIONS] = self._read_citations(eligible)
+        merged = self._merged(pieces)
+        for kind, piece in merged.items():
+            put_in_place(piece, kind, part)
+        content = {
+            "inputs": {
+                kind: sorted((piece.facts["shard"] for piece in pieces[kind]), key=_by_facts) for kind in merged
+            },
+            "counts": _counts(pieces, merged),
+            "values": {kind: piece.facts["values"] for kind, piece in merged.items()},
         }
-    shutil.rmtree(work)
-    content = {
-        **settings,
-        "inputs": {
-            "papers": [facts.to_json() for facts in sorted(paper_facts)],
-            "citations": [facts.to_json() for facts in sorted(citation_facts)],
-        },
-        "counts": {name: counts[name] for name in (*PAPER_COUNTS, *CITATION_COUNTS)},
-        "values": values,
-    }
-    # How many dates lie in the future changes from day to day, so it is no part of the content.
-    return content, {"papers_after_today": after_today}
+        files = {f"{kind}.parquet": piece.facts["sha256"] for kind, piece in merged.items()}
+        # How many dates lie in the future changes from day to day, so it is no part of the content.
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        after = sum(count for day, count in merged[PAPERS].facts["future"].items() if day > today)
+        return content, {"files": files, "papers_after_today": after}
+
+    def _read_papers(self) -> list[Piece]:
+        shards = self.shards[PAPERS]
+        found = self.work.match(PAPERS, shards, self.jobs, lambda sha256: papers_key(self.work, sha256))
+        self._say_found(PAPERS, found)
+        tasks = [PapersTask(path, self.cutoff, self.work) for path in shards if path not in found]
+        found.update(each_done(read_papers, tasks, self.jobs, self.advance))
+        return [found[path] for path in shards]
+
+    def _read_citations(self, eligible: str) -> list[Piece]:
+        shards, work = self.shards[CITATIONS], self.work
+        found = work.match(CITATIONS, shards, self.jobs, lambda sha256: citations_key(work, sha256, eligible))
+        self._say_found(CITATIONS, found)
+        tasks = [CitationsTask(path, work.folder / _ELIGIBLE, eligible, work) for path in shards if path not in found]
+        found.update(each_done(read_citations, tasks, self.jobs, self.advance))
+        return [found[path] for path in shards]
+
+    def _say_found(self, kind: str, found: Mapping[Path, Piece]) -> None:
+        if found:
+            self.report(
+                f"going on: {len(found)} of {len(self.shards[kind])} {kind} shards were read by an earlier call"
+            )
+
+    def _eligible_ids(self, pieces: Sequence[Piece]) -> str:
+        """Write the sorted ids of all eligible papers into a file; return their digest."""
+        ids = np.unique(np.concatenate([np.load(piece.files[1]) for piece in pieces]))
+        if not len(ids):
+            raise _nothing_eligible(self.cutoff, pieces)
+        path = self.work.folder / _ELIGIBLE
+        with machine_trouble(path), self.work.drafts(1) as (draft,):
+            with draft.open("wb") as stream:
+                np.save(stream, ids)
+            draft.replace(path)
+        return hashlib.sha256(ids.astype("<i8").tobytes()).hexdigest()
+
+    def _merged(self, pieces: Mapping[str, Sequence[Piece]]) -> dict[str, Piece]:
+        tasks = [merge_task(kind, some, self.work) for kind, some in pieces.items()]
+        found = {task.kind: piece for task in tasks if (piece := self.work.find(task.name, task.key))}
+        for kind in found:
+            self.report(f"going on: the {kind} were sorted by an earlier call")
+        self.report("sorting and writing")
+        tasks = [task for task in tasks if task.kind not in found]
+        found.update(each_done(merge, tasks, self.jobs, self.advance))
+        return {kind: found[kind] for kind in pieces}
 
 
-def _rows(shard: ShardReader, advance: Callable[[int], None]) -> Iterator[tuple[int, dict[str, Any]]]:
-    told = 0
-    for number, row in shard:
-        if number - told >= _STEP:
-            advance(number - told)
-            told = number
-        yield number, row
-    advance(shard.facts.rows - told if shard.facts.rows > told else 0)
+def _by_facts(facts: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(facts.values())
 
 
-def _stage_papers(
-    paths: Sequence[Path], staged: Path, cutoff: datetime.date, tally: _Tally, advance: Callable[[int], None]
-) -> list[ShardFacts]:
-    """Write the eligible rows of all papers shards into one file, in the order they come."""
-    counts, eligible, facts = tally.counts, tally.eligible, []
-    with machine_trouble(staged), staged.open("wb") as stream:
-        for path in paths:
-            shard = ShardReader(path)
-            for number, row in _rows(shard, advance):
-                try:
-                    verdict = judge_paper(row, cutoff)
-                except RowFault as fault:
-                    raise _bad_row(path, number, fault, "papers") from None
-                if isinstance(verdict, Drop):
-                    counts[verdict.value] += 1
-                    if verdict is Drop.BEFORE_CUTOFF and not eligible:
-                        date = parse_date(row["publicationdate"])
-                        if date is not None and (tally.newest is None or date > tally.newest):
-                            tally.newest = date
-                    continue
-                eligible.add(verdict.corpusid)
-                counts["papers_year_differs"] += year_differs(row, verdict.publicationdate)
-                tally.longest_line = max(
-                    tally.longest_line, stream.write(orjson.dumps(verdict, option=orjson.OPT_APPEND_NEWLINE))
-                )
-            facts.append(shard.facts)
-    counts["paper_rows"] = sum(shard.rows for shard in facts)
-    return facts
+def _counts(pieces: Mapping[str, Sequence[Piece]], merged: Mapping[str, Piece]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for kind, rows in ((PAPERS, "paper_rows"), (CITATIONS, "citation_rows")):
+        for piece in pieces[kind]:
+            counts.update(piece.facts["counts"])
+            counts[rows] += piece.facts["shard"]["rows"]
+        counts[kind] = merged[kind].facts["rows"]
+        counts[f"{kind}_repeated"] = sum(piece.facts["kept"] for piece in pieces[kind]) - counts[kind]
+    counts["papers_usable"] = merged[PAPERS].facts["usable"]
+    return {name: counts[name] for name in (*PAPER_COUNTS, *CITATION_COUNTS)}
 
 
-def _stage_citations(
-    paths: Sequence[Path], staged: Path, tally: _Tally, advance: Callable[[int], None]
-) -> list[ShardFacts]:
-    """Write the rows between eligible papers of all citations shards into one file, repeats included."""
-    eligible, facts = tally.eligible, []
-    null_citing = null_cited = loops = dangling = kept = 0
-    with machine_trouble(staged), staged.open("w", encoding="ascii", newline="\n") as stream:
-        for path in paths:
-            shard = ShardReader(path)
-            for number, row in _rows(shard, advance):
-                try:
-                    citing, cited, influential, citation = read_citation(row)
-                except RowFault as fault:
-                    raise _bad_row(path, number, fault, "citations") from None
-                if citing is None:
-                    null_citing += 1
-                elif cited is None:
-                    null_cited += 1
-                elif citing == cited:
-                    loops += 1
-                elif citing not in eligible or cited not in eligible:
-                    dangling += 1
-                else:
-                    kept += 1
-                    number_text = "" if citation is None else citation
-                    stream.write(f"{citing},{cited},{int(influential)},{number_text}\n")
-            facts.append(shard.facts)
-    tally.counts.update(
-        citation_rows=sum(shard.rows for shard in facts),
-        citations_null_citing=null_citing,
-        citations_null_cited=null_cited,
-        citations_self=loops,
-        citations_dangling=dangling,
-        staged_citations=kept,
-    )
-    return facts
-
-
-def _bad_row(path: Path, number: int, fault: RowFault, what: str) -> InputError:
-    return InputError(f"{path}:{number}: {fault}", remedy=f"give shards of the S2AG data set {what} to --{what}")
-
-
-def _nothing_eligible(cutoff: datetime.date, tally: _Tally) -> ImpossibleRequest:
-    newest = f"the newest date seen is {tally.newest}" if tally.newest else "no paper has a full date"
-    if any(tally.counts[drop] for drop in (Drop.NO_TITLE, Drop.MATHML)):
+def _nothing_eligible(cutoff: datetime.date, pieces: Sequence[Piece]) -> ImpossibleRequest:
+    counts: Counter[str] = Counter()
+    for piece in pieces:
+        counts.update(piece.facts["counts"])
+    date = max((piece.facts["newest"] or "" for piece in pieces), default="")
+    newest = f"the newest date seen is {date}" if date else "no paper has a full date"
+    if any(counts[drop] for drop in (Drop.NO_TITLE, Drop.MATHML)):
         newest = "those with a date from then on have no title, or one with MathML"
-    rows = tally.counts["paper_rows"]
+    rows = sum(piece.facts["shard"]["rows"] for piece in pieces)
     return ImpossibleRequest(
         f"none of the {rows:,} papers is eligible with the cutoff {cutoff}: {newest}",
         remedy="give newer shards, or an earlier date with --cutoff",

@@ -37,6 +37,11 @@ def held(out: Path) -> Iterator[None]:
         yield
 
 
+def work_folder(out: Path) -> Path:
+    """Return where unfinished work on a folder stands: beside it, so that they are on one disk."""
+    return out.with_name(f".{out.name}.work")
+
+
 def _remove_leftovers(out: Path) -> None:
     leftover = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{8}}\.(part|old)")
     for entry in sorted(out.parent.iterdir()):

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from gniah.records.command_line import emit, emit_json, say, table
+from gniah.records.manifests import Manifest
+
+
+def _ignore(_: object) -> None:
+    """Take what nobody wants to hear."""
+
+
+def import_graph(
+    graph: Path, store: str | Path, *, force: bool = False, report: Callable[[str], None] = _ignore
+) -> Manifest:
+    """Build a store from the folder that `filter_graph` wrote, unless it holds this very graph; return its manifest.
+
+    `force` builds it in any case. `report` is told what happens. Raises InputError when the folder is no graph,
+    UsageFault when the store's folder holds something else.
+    """
+    from gniah.cypher.store import GRAPH_SCHEMA, build_store, store_holds
+
+    manifest = None if force else store_holds(store, Manifest.read(graph, GRAPH_SCHEMA))
+    if manifest is not None:
+        report(f"{store}: holds this graph already; nothing to do")
+        return manifest
+    manifest = build_store(graph, store)
+    report(f"{store}: built in {manifest.run['seconds']} s")
+    return manifest
 
 
 @click.command("import")
@@ -21,19 +46,9 @@ def import_command(graph: Path, store: str, force: bool, as_json: bool) -> None:
     Example:
       gniah-load import graph --store store
     """
-    from gniah.cypher import build_store
-    from gniah.cypher.store import GRAPH_SCHEMA, store_holds
-    from gniah.records.manifests import Manifest
-
-    source = Manifest.read(graph, GRAPH_SCHEMA)
-    manifest = None if force else store_holds(store, source)
-    if manifest is not None:
-        say(f"{store}: holds this graph already; nothing to do")
-    else:
-        manifest = build_store(graph, store)
-        say(f"{store}: built in {manifest.run['seconds']} s")
+    manifest = import_graph(graph, store, force=force, report=say)
     counts = manifest.content["counts"]
     if as_json:
-        emit_json({"store": store, "graph": source.digest, **counts})
+        emit_json({"store": store, "graph": manifest.content["graph"]["digest"], **counts})
     else:
         emit(table(("what", "count"), ((name, f"{count:,}") for name, count in counts.items())))

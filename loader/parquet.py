@@ -10,9 +10,8 @@ import contextlib
 import datetime
 import errno
 import hashlib
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,8 +79,8 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def write_papers(self, staged: Path, longest_line: int, target: Path) -> int:
-        """Write `papers.parquet` from staged rows (lines of PaperRow); return how many repeats went.
+    def write_papers(self, staged: Sequence[Path], longest_line: int, target: Path) -> None:
+        """Write `papers.parquet` from staged rows (files with lines of PaperRow).
 
         Of rows with one corpusid the smallest is kept, by the values it has in the shards: which one that is
         depends on nothing but the rows.
@@ -90,7 +89,7 @@ class Engine:
             self._run(
                 "CREATE TABLE staged AS SELECT * FROM read_json($staged, format = 'newline_delimited', "  # noqa: S608
                 f"columns = {_columns(PAPER_COLUMNS)}, maximum_object_size = $longest, hive_partitioning = false)",
-                {"staged": _pattern(staged), "longest": max(_DEFAULT_LINE, 2 * longest_line)},
+                {"staged": [*map(_pattern, staged)], "longest": max(_DEFAULT_LINE, 2 * longest_line)},
             )
             self._run(
                 "CREATE TABLE repeats AS SELECT row FROM (SELECT rowid AS row, row_number() OVER "  # noqa: S608
@@ -102,13 +101,10 @@ class Engine:
                 "TO $target (FORMAT parquet, COMPRESSION zstd)",
                 {"target": str(target)},
             )
-            dropped = self._run("SELECT count(*) FROM repeats")[0][0]
             self._run("DROP TABLE staged")
             self._run("DROP TABLE repeats")
-        _flush(target)
-        return int(dropped)
 
-    def write_citations(self, staged: Path, target: Path) -> int:
+    def write_citations(self, staged: Sequence[Path], target: Path) -> int:
         """Write `citations.parquet` from staged rows `citing,cited,0|1,citationid`; return the number of edges.
 
         Rows of one edge become one: `isinfluential` by OR, the distinct citation ids sorted.
@@ -121,7 +117,7 @@ class Engine:
                 "SELECT * FROM read_csv($staged, auto_detect = false, header = false, delim = ',', "  # noqa: S608
                 f"hive_partitioning = false, columns = {_columns(_STAGED_CITATION_COLUMNS)}) "
                 "ORDER BY citing, cited, citationid NULLS FIRST",
-                {"staged": _pattern(staged)},
+                {"staged": [*map(_pattern, staged)]},
             )
             with machine_trouble(merged), merged.open("w", encoding="utf-8", newline="\n") as stream:
                 for citing, cited, influential, ids in _merged(rows):
@@ -134,8 +130,11 @@ class Engine:
                 {"merged": _pattern(merged), "target": str(target)},
             )
         merged.unlink()
-        _flush(target)
         return edges
+
+    def papers(self, path: Path) -> int:
+        """Return how many papers there are."""
+        return self._count(path, "true")
 
     def value_digest(self, path: Path) -> str:
         """Return the SHA-256 over the rows of a Parquet file in their order, each one as a JSON array on a line.
@@ -152,16 +151,22 @@ class Engine:
 
     def usable_papers(self, path: Path) -> int:
         """Return how many papers have usable metadata (GraphNIAH A.2.1): a title key, and a named author."""
-        return self._count(path, "title_key <> '' AND len(authors) > 0", {})
+        return self._count(path, "title_key <> '' AND len(authors) > 0")
 
-    def papers_after(self, path: Path, day: datetime.date) -> int:
-        """Return how many papers have a date later than a day."""
-        return self._count(path, "publicationdate > $day", {"day": day})
+    def papers_after(self, path: Path, day: datetime.date) -> dict[str, int]:
+        """Return how many papers each day later than a day has."""
+        with engine_trouble(path):
+            rows = self._run(
+                "SELECT publicationdate, count(*) FROM read_parquet($path, hive_partitioning = false) "
+                "WHERE publicationdate > $day GROUP BY 1 ORDER BY 1",
+                {"path": _pattern(path), "day": day},
+            )
+        return {date.isoformat(): int(count) for date, count in rows}
 
-    def _count(self, path: Path, condition: str, parameters: Mapping[str, Any]) -> int:
+    def _count(self, path: Path, condition: str) -> int:
         with engine_trouble(path):
             statement = f"SELECT count(*) FROM read_parquet($path, hive_partitioning = false) WHERE {condition}"  # noqa: S608
-            return int(self._run(statement, {"path": _pattern(path), **parameters})[0][0])
+            return int(self._run(statement, {"path": _pattern(path)})[0][0])
 
     def _run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(statement, parameters or {}).fetchall())
@@ -214,11 +219,6 @@ def _pattern(path: Path) -> str:
 
 def _columns(columns: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items()) + "}"
-
-
-def _flush(path: Path) -> None:
-    with machine_trouble(path), path.open("rb+") as stream:
-        os.fsync(stream.fileno())
 
 
 def _first_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from gniah.loader.eligibility import Drop, RowFault, judge_paper, parse_date, read_citation, year_differs
+from gniah.loader.eligibility import Drop, RowFault, citation_numbers, judge_paper, parse_date, year_differs
 from gniah.loader.shards import ShardReader
 from gniah.loader.workers import Advance
 from gniah.loader.workplace import Piece, Workplace
@@ -156,11 +156,11 @@ def read_citations(task: CitationsTask, advance: Advance) -> tuple[Path, Piece]:
 
 
 def _batches(shard: ShardReader, advance: Advance) -> Iterator[list[int]]:
-    """Yield the numbers of many rows in one list: citing, cited, 0 or 1, citation id, citing, …"""
+    """Yield the numbers of many rows in one list: citing, cited, 0 or 1, citation id, and again."""
     batch: list[int] = []
     for number, row in _rows(shard, advance):
         try:
-            batch += read_citation(row)
+            batch += citation_numbers(row)
         except RowFault as fault:
             raise _bad_row(shard.path, number, fault, CITATIONS) from None
         if len(batch) >= 4 * _STEP:
@@ -172,20 +172,19 @@ def _batches(shard: ShardReader, advance: Advance) -> Iterator[list[int]]:
 def _between(batch: list[int], eligible: IdArray, counts: Counter[str]) -> Iterator[str]:
     """Yield the lines of the rows between two eligible papers, and count why others are not among them."""
     rows = np.array(batch, dtype=np.int64).reshape(-1, 4)
-    for name, dropped in (
-        ("citations_null_citing", lambda: rows[:, 0] == _NONE),
-        ("citations_null_cited", lambda: rows[:, 1] == _NONE),
-        ("citations_self", lambda: rows[:, 0] == rows[:, 1]),
-        ("citations_dangling", lambda: ~_among(rows[:, 0], eligible)),
-        ("citations_dangling", lambda: ~_among(rows[:, 1], eligible)),
-    ):
-        gone = dropped()
-        if gone.any():
-            counts[name] += int(gone.sum())
-            rows = rows[~gone]
+    rows = _without(rows, rows[:, 0] == _NONE, "citations_null_citing", counts)
+    rows = _without(rows, rows[:, 1] == _NONE, "citations_null_cited", counts)
+    rows = _without(rows, rows[:, 0] == rows[:, 1], "citations_self", counts)
+    for end in (0, 1):
+        rows = _without(rows, ~_among(rows[:, end], eligible), "citations_dangling", counts)
     counts["kept"] += len(rows)
     for citing, cited, influential, number in rows.tolist():
         yield f"{citing},{cited},{influential},{number if number != _NONE else ''}\n"
+
+
+def _without(rows: IdArray, gone: npt.NDArray[np.bool_], name: str, counts: Counter[str]) -> IdArray:
+    counts[name] += int(gone.sum())
+    return rows[~gone]
 
 
 def _among(ids: IdArray, eligible: IdArray) -> npt.NDArray[np.bool_]:

@@ -28,7 +28,7 @@ def graph_statistics(store: GraphStore) -> dict[str, int | str]:
     return {
         "papers": counts["papers"],
         "citations": counts["citations"],
-        "papers with usable metadata": len(store.usable_ids()),
+        "papers with usable metadata": len(store.usable_papers()[0]),
         "papers without a citation": counts["papers"] - len(nodes),
         "mutual citations (pairs)": mutual,
         "connected components (of two papers and more)": len(sizes) if half else 0,

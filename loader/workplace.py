@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from gniah.records.canonical import digest
-from gniah.records.files import PART_SUFFIX, machine_trouble, sha256_file, sync_folder, whole_file
+from gniah.records.files import PART_SUFFIX, machine_trouble, sha256_file, whole_file
 from gniah.records.manifests import package_version
 
 SETTINGS_NAME = "settings.json"
@@ -41,6 +41,7 @@ class Piece:
     """Finished work: its data files, and what it says about them."""
 
     name: str
+    key: str
     files: tuple[Path, ...]
     facts: Mapping[str, Any]
 
@@ -85,7 +86,7 @@ class Workplace:
         for path, size in zip(files, value["files"].values(), strict=True):
             if not path.is_file() or path.stat().st_size != size:
                 return None
-        return Piece(name, files, value["facts"])
+        return Piece(name, key, files, value["facts"])
 
     def match(self, kind: str, shards: Sequence[Path], jobs: int, key_of: Callable[[str], str]) -> dict[Path, Piece]:
         """Return the shards that were read already, each with its piece; remove the pieces of this kind of no use."""
@@ -122,11 +123,10 @@ class Workplace:
             sizes = [_flushed(draft) for draft in drafts.values()]
             for draft, path in zip(drafts.values(), files, strict=True):
                 draft.replace(path)
-            sync_folder(self.folder)
         written = {path.name: size for path, size in zip(files, sizes, strict=True)}
-        with whole_file(self.folder / f"{name}.json") as stream:
+        with whole_file(self.folder / f"{name}.json") as stream:  # flushes the names in the folder too
             stream.write(orjson.dumps({"key": key, "files": written, "facts": facts}))
-        return Piece(name, files, facts)
+        return Piece(name, key, files, facts)
 
     def _facts(self, kind: str) -> Iterator[Mapping[str, Any]]:
         for path in self.folder.glob(f"{kind}-*.json"):

@@ -9,14 +9,16 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import signal
 import sys
+import threading
 import time
 import tomllib
 import traceback
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -133,20 +135,29 @@ def program(name: str, summary: str, lazy: Callable[[], Mapping[str, CommandSpec
     return click.version_option(package_version(), prog_name=name)(group)
 
 
+# Whether this process is one of the programs. In any other one, messages go to the logger alone, as a library's do.
+_is_program = False
+
+
 def run(group: click.Group) -> None:
     """Run a program and end the process with its exit code. No user's mistake ends in a traceback."""
+    global _is_program
+    _is_program = True
     name = group.name or "gniah"
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
+    _answer_interrupts()
     try:
         code = group.main(prog_name=name, standalone_mode=False, auto_envvar_prefix=name.upper().replace("-", "_"))
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stop:
+        if isinstance(stop.__cause__, EOFError):  # click takes it for the end of a dialogue, and we have none
+            _tell_defect(name)
         say("interrupted; finished work is kept, and the same command goes on from there")
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
@@ -166,9 +177,26 @@ def run(group: click.Group) -> None:
         show_error(name, EnvironmentFault("out of memory", remedy="use fewer jobs or a larger machine"))
         sys.exit(EnvironmentFault.exit_code)
     except Exception:  # noqa: BLE001  (the last resort: a defect of ours is said to be one)
-        traceback.print_exc()
-        say(f"{name}: this is a defect of gniah {package_version()}; please report it with the lines above")
-        sys.exit(GniahError.exit_code)
+        _tell_defect(name)
+
+
+def _tell_defect(name: str) -> NoReturn:
+    traceback.print_exc()
+    say(f"{name}: this is a defect of gniah {package_version()}; please report it with the lines above")
+    sys.exit(GniahError.exit_code)
+
+
+def _answer_interrupts() -> None:
+    """Let the first Ctrl-C end the work in order, and the next one end the process at once, without a traceback."""
+
+    def end_in_order(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    # Where interrupts are ignored, as after nohup, or belong to a program that calls this one, they stay as they are.
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, end_in_order)
 
 
 def show_error(name: str, error: GniahError) -> None:
@@ -179,9 +207,12 @@ def show_error(name: str, error: GniahError) -> None:
 
 
 def say(message: str) -> None:
-    """Write a message for a person to standard error, safe to show on a terminal whatever it quotes."""
+    """Write a message for a person to standard error, safe to show on a terminal whatever it quotes.
+
+    Outside of the programs it goes to the logger `gniah` and nowhere else.
+    """
     LOG.info("%s", message)
-    if not any(isinstance(handler, _StandardError) for handler in LOG.handlers):
+    if _is_program and not any(isinstance(handler, _StandardError) for handler in LOG.handlers):
         click.echo(printable(message), err=True)
 
 
@@ -245,14 +276,14 @@ def _is_number(cell: str) -> bool:
 
 
 class Progress:
-    """Progress of a long step: a line that renews itself on a terminal, a plain line now and then elsewhere."""
+    """Progress of a long step: a line that renews itself on a terminal, a message now and then elsewhere."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what = what
         self._total = total
         self._done = 0
         self._started = self._last = time.monotonic()
-        self._terminal = sys.stderr.isatty()
+        self._terminal = _is_program and sys.stderr.isatty()
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count work that was finished."""

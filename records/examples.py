@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gniah.records.errors import InputError
-from gniah.records.files import read_json_lines
+from gniah.records.files import json_line, read_json_lines, whole_file
 
 FIELDS = (
     "qid",
@@ -135,3 +135,13 @@ def read_examples(path: Path) -> Iterator[Example]:
     """Yield the examples of a file, one at a time. Raises InputError with file and line."""
     for number, value in read_json_lines(path):
         yield Example.from_json(value, f"{path}:{number}")
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> int:
+    """Write examples into a file, one at a time, and return how many there were; it appears whole or not at all."""
+    count = 0
+    with whole_file(path) as stream:
+        for example in examples:
+            stream.write(json_line(example.to_json()))
+            count += 1
+    return count

@@ -28,40 +28,71 @@ _NO_TARGET = -1
 
 
 @dataclass(frozen=True, slots=True)
+class Violation:
+    """What one audit found in one example; `details` are the other columns of the audit's row."""
+
+    audit: str
+    qid: str
+    details: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the violation as one flat object."""
+        return {"audit": self.audit, "qid": self.qid, **self.details}
+
+
+@dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What the audits of a pool found: one mapping a violation, with the audit's name and the qid first."""
+    """What the audits of a pool found; sound when there is no violation."""
 
     examples: int
-    violations: tuple[Mapping[str, Any], ...]
+    violations: tuple[Violation, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether no audit found anything."""
+        return not self.violations
 
     def rows(self) -> list[tuple[str, int, str]]:
         """Return (audit, violations, what it finds) for every audit."""
-        found = Counter(str(row["audit"]) for row in self.violations)
+        found = Counter(violation.audit for violation in self.violations)
         return [(name, found[name], query.summary) for name, query in named_queries(AUDIT).items()]
 
 
 def audit_pool(pool: Path, store: GraphStore) -> AuditReport:
-    """Run every audit over a pool. Raises InputError when the pool was made from another graph than the store holds."""
+    """Run every audit over a pool file.
+
+    Raises InputError when it holds no example, or was made from another graph than the store holds.
+    """
+    report = audit(read_pool(pool), store, where=str(pool))
+    if not report.examples:
+        raise InputError(f"{pool}: holds no example", remedy="build some with gniah-gen examples")
+    return report
+
+
+def audit(records: Iterable[PoolRecord], store: GraphStore, *, where: str = "the pool") -> AuditReport:
+    """Run every audit over records, with memory for a hundred of them at a time; `where` names them in errors.
+
+    Raises InputError when one was made from another graph than the store holds.
+    """
     neighbourhoods = Neighbourhoods(store)
-    violations: list[Mapping[str, Any]] = []
+    violations: list[Violation] = []
     examples = 0
-    records = _fitting(read_pool(pool), store, pool)
+    fitting = _fitting(records, store, where)
     with Progress("examples audited") as progress:
-        while batch := list(islice(records, BATCH)):
+        while batch := list(islice(fitting, BATCH)):
             violations.extend(audit_records(batch, neighbourhoods))
             examples += len(batch)
             progress.advance(len(batch))
-    if not examples:
-        raise InputError(f"{pool}: holds no example", remedy="build some with gniah-gen examples")
     return AuditReport(examples, tuple(violations))
 
 
-def audit_records(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> Iterator[dict[str, Any]]:
-    """Yield a mapping for each violation in some records."""
+def audit_records(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> Iterator[Violation]:
+    """Yield each violation in some records."""
     with pool_graph(tables_of(records, neighbourhoods)) as graph:
         for name, query in graph.audits().items():
             for row in graph.run(query).dicts():
-                yield {"audit": name, **{key: _plain(value) for key, value in row.items()}}
+                details = {key: _plain(value) for key, value in row.items()}
+                yield Violation(name, str(details.pop("qid")), details)
 
 
 def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> PoolTables:
@@ -129,12 +160,12 @@ def _add_store_side(tables: PoolTables, papers: set[int], neighbourhoods: Neighb
                 tables.add("CITES", identifier, cited)
 
 
-def _fitting(records: Iterator[PoolRecord], store: GraphStore, pool: Path) -> Iterator[PoolRecord]:
+def _fitting(records: Iterable[PoolRecord], store: GraphStore, where: str) -> Iterator[PoolRecord]:
     digest = store.manifest.digest
     for record in records:
         if record.inputs.get("graph") != digest:
             raise InputError(
-                f"{pool}: example {record.qid} was made from another graph than {store.address} holds",
+                f"{where}: example {record.qid} was made from another graph than {store.address} holds",
                 remedy="give --store the store it was made from",
             )
         yield record

@@ -10,6 +10,9 @@ import click
 from gniah.records.command_line import emit, emit_json, say, table
 from gniah.records.errors import UsageFault
 
+if TYPE_CHECKING:
+    from gniah.generator.graphniah import Produced
+
 _STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder.")
 _SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Names all random draws.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
@@ -107,14 +110,14 @@ def paths(
       gniah-gen paths --store store --out out --depths 4,8
     """
     from gniah.cypher import open_store
-    from gniah.generator.graphniah.path_sampling import sample_pools
+    from gniah.generator.graphniah import sample_pools
 
     with open_store(store) as graph:
-        rows = sample_pools(
+        pools = sample_pools(
             graph, out, depths=depths, count=count, seed=seed, max_uses=max_uses, allow_fewer=allow_fewer
         )
     if as_json:
-        emit_json(rows)
+        emit_json([pool.to_json() for pool in pools])
         return
     headings = {
         "question_depth": "k",
@@ -126,7 +129,7 @@ def paths(
         "starts": "starts",
         "seconds": "s",
     }
-    emit(table(headings.values(), ([row[name] for name in headings] for row in rows)))
+    emit(table(headings.values(), ([getattr(pool, name) for name in headings] for pool in pools)))
 
 
 @click.command("examples")
@@ -196,10 +199,7 @@ def examples(
         --depths 4 --sizes 30-60 --corpus code=/usr/src/linux
     """
     from gniah.cypher import open_store
-    from gniah.generator.graphniah.experiments import ListSettings
-    from gniah.generator.graphniah.plans import Sources, corpora_for
-    from gniah.generator.graphniah.production import produce
-    from gniah.generator.graphniah.prompts import load_templates
+    from gniah.generator.graphniah import ListSettings, load_templates, produce, sources_for
 
     with open_store(store) as graph:
         cutoff = str(graph.manifest.content["cutoff"])
@@ -218,14 +218,13 @@ def examples(
         vary=vary,
         varied_sizes=varied_sizes,
     )
-    sources = Sources(
-        store,
-        path_folder,
-        corpora_for(distractors, _corpus_folders(corpora)),
-        tokenizers,
-        templates,
-        cutoff,
-        tuple(sorted(set(depths))),
+    sources = sources_for(
+        settings,
+        store=store,
+        paths=path_folder,
+        corpora=_corpus_folders(corpora),
+        tokenizers=tokenizers,
+        templates=templates,
     )
     produced = produce(
         settings,
@@ -249,7 +248,7 @@ def _corpus_folders(given: tuple[str, ...]) -> dict[str, Path]:
     return folders
 
 
-def _report(produced: Any, out: Path, as_json: bool) -> None:
+def _report(produced: Produced, out: Path, as_json: bool) -> None:
     if produced.manifest is None:
         say(
             f"{out}: {produced.built} examples built now, {produced.found} found finished, "
@@ -279,7 +278,7 @@ def merge(parts: tuple[Path, ...], out: Path, as_json: bool) -> None:
     Example:
       gniah-gen merge part-1 part-2 --out bench
     """
-    from gniah.generator.graphniah.production import merge as merge_parts
+    from gniah.generator.graphniah import merge as merge_parts
 
     _report(merge_parts(parts, out), out, as_json)
 
@@ -307,9 +306,9 @@ def none_variants(
     Example:
       gniah-gen none-variants bench --out bench-none --first 100
     """
-    from gniah.generator.graphniah.none_option import convert
+    from gniah.generator.graphniah import write_none_variants
 
-    count = convert(bench, out, tokenizers, first=first, templates=templates)
+    count = write_none_variants(bench, out, tokenizers, first=first, templates=templates)
     emit(f"{count} examples converted")
 
 
@@ -327,22 +326,22 @@ def audit(pool: Path, store: str, as_json: bool) -> None:
       gniah-gen audit bench --store store
     """
     from gniah.cypher import open_store
-    from gniah.generator.graphniah.auditing import audit_pool
+    from gniah.generator.graphniah import audit_pool
     from gniah.records.errors import CheckFailed
-    from gniah.records.graphniah.pool import pool_path
+    from gniah.records.graphniah import pool_path
 
     with open_store(store) as graph:
         report = audit_pool(pool_path(pool), graph)
     if as_json:
-        emit_json({"examples": report.examples, "violations": [dict(row) for row in report.violations]})
+        emit_json({"examples": report.examples, "violations": [row.to_json() for row in report.violations]})
     else:
         emit(table(("audit", "violations", "what it finds"), report.rows()))
         emit(f"{report.examples} examples audited")
     for row in report.violations[:50]:
-        say(", ".join(f"{name}: {value}" for name, value in row.items()))
-    if report.violations:
+        say(", ".join(f"{name}: {value}" for name, value in row.to_json().items()))
+    if not report.sound:
         raise CheckFailed(
-            f"{len(report.violations)} violations in {len({row['qid'] for row in report.violations})} examples",
+            f"{len(report.violations)} violations in {len({row.qid for row in report.violations})} examples",
             remedy="do not use these examples; the lines above name them",
         )
 
@@ -362,11 +361,10 @@ def show(pool: Path, qid: str, store: str, svg: Path | None) -> None:
       gniah-gen show bench 1f3a --store store --svg example.svg
     """
     from gniah.cypher import open_store
-    from gniah.generator.graphniah.picture import picture_of
-    from gniah.generator.graphniah.showing import shown
+    from gniah.generator.graphniah import picture_of, shown
     from gniah.records.command_line import printable
     from gniah.records.files import whole_file
-    from gniah.records.graphniah.pool import find_record, pool_path
+    from gniah.records.graphniah import find_record, pool_path
 
     record = find_record(pool_path(pool), qid)
     with open_store(store) as graph:

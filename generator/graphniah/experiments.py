@@ -30,25 +30,27 @@ _QUESTION_TYPES = {task.name: task.question_type for task in FAMILY.tasks}
 _LABELS = {YES_NO.question_type: ("YES", "NO"), MULTIPLE_CHOICE.question_type: ("A", "B", "C", "D")}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListSettings:
     """The settings of one list of examples. Sizes are drawn from the integers `sizes[0]` … `sizes[1]`.
+
+    `count` is in slots, `context_length` in tokens of a whole request; `cutoff_date` is that of the graph.
 
     `vary` is None, or one of VARIABLES: then its values take turns by slot (round-robin) and labels are balanced
     within each value.
     """
 
-    name: str
+    name: str = "mixed"
     count: int
-    tasks: tuple[str, ...]
-    depths: tuple[int, ...]
-    sizes: tuple[int, int]
-    distractor_types: tuple[str, ...]
+    tasks: tuple[str, ...] = TASKS
+    depths: tuple[int, ...] = (4, 8, 16, 32)
+    sizes: tuple[int, int] = (100, 250)
+    distractor_types: tuple[str, ...] = ("code", "disjoint-component")
     context_length: int
-    seed: int
-    alpha: str
+    seed: int = 1
+    alpha: str = "0.1"
     cutoff_date: str
-    templates: str
+    templates: str = "plain"
     vary: str | None = None
     varied_sizes: tuple[int, ...] = ()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gniah.generator.graphniah.prompts import TemplateSet, load_templates
-from gniah.generator.graphniah.publication import BENCH_SCHEMA
+from gniah.generator.graphniah.publication import BENCH_SCHEMA, clear_leftovers
 from gniah.generator.tokenizers import Tokenizer, load_tokenizers, request_counts
 from gniah.records.canonical import digest
 from gniah.records.errors import ImpossibleRequest, InputError, UsageFault
@@ -48,7 +48,7 @@ def none_variant(
     )
 
 
-def convert(
+def write_none_variants(
     bench: Path,
     out: Path,
     tokenizer_names: tuple[str, ...],
@@ -67,6 +67,7 @@ def convert(
     count = 0
     value = hashlib.sha256()
     with locked_folder(out):
+        clear_leftovers(out)
         if (out / MANIFEST_NAME).exists():
             raise UsageFault(f"{out}: holds a benchmark already", remedy="choose another --out")
         with whole_file(out / "examples.jsonl") as stream:

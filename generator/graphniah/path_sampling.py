@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,65 @@ from gniah.cypher.store import GraphStore, IdArray
 from gniah.generator.graphniah.citation_graph import CitationGraph
 from gniah.generator.graphniah.compatibility import CompatibilityIndex
 from gniah.generator.graphniah.paths import PathLimits, PathSearch, search_paths
-from gniah.generator.graphniah.pool_files import SEARCH_SCHEMA, PathPool, path_length, pool_folder
+from gniah.generator.graphniah.pool_files import (
+    GROUPS_NAME,
+    PATHS_NAME,
+    SEARCH_SCHEMA,
+    PathPool,
+    path_length,
+    pool_folder,
+)
 from gniah.generator.graphniah.pruning import Bounds, PrunedGraph, bounds, depth_within, prune
 from gniah.records.canonical import digest
 from gniah.records.command_line import Progress, say
-from gniah.records.errors import ImpossibleRequest, UsageFault
-from gniah.records.files import locked_folder
+from gniah.records.errors import ImpossibleRequest, InputError, UsageFault
+from gniah.records.files import locked_folder, remove_leftovers
 from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 
 SEARCH_RULES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPool:
+    """What the pool of one depth came to: the graph before and after pruning, the search, and what it found.
+
+    `path_length` is in papers. `rounds`, `starts` and `steps` count pruning and search; `papers_on_paths` are distinct.
+    `can_stand_together` is the largest group of paths found that share nothing, `compatible_pairs` how many pairs do
+    not; `seconds` is how long pruning and search took when they were done.
+    """
+
+    folder: Path
+    question_depth: int
+    path_length: int
+    papers_before: int
+    papers_after: int
+    edges_after: int
+    rounds: int
+    paths: int
+    papers_on_paths: int
+    can_stand_together: int
+    compatible_pairs: int
+    starts: int
+    steps: int
+    seconds: float
+
+    def counts(self) -> dict[str, int]:
+        """Return all that is the same for the same graph and settings, as the pool's manifest has it."""
+        return {name: value for name, value in asdict(self).items() if name not in ("folder", "seconds")}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as an object."""
+        return {**self.counts(), "seconds": self.seconds}
+
+    @classmethod
+    def from_manifest(cls, folder: Path, manifest: Manifest) -> SampledPool:
+        """Read what a pool came to from its manifest. Raises InputError when it says something else."""
+        try:
+            return cls(folder, **manifest.content["counts"], seconds=manifest.run["search_seconds"])
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{folder / MANIFEST_NAME}: not the counts of a pool: {error}", remedy="sample the paths again"
+            ) from None
 
 
 def usable_graph(store: GraphStore) -> CitationGraph:
@@ -45,7 +96,7 @@ def sample_pools(
     seed: int,
     max_uses: int = 100,
     allow_fewer: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[SampledPool]:
     """Write a pool of paths for each depth below `out`; return for each what pruning and search came to.
 
     A pool that is there already, from the same graph and settings, is kept. Raises ImpossibleRequest when a depth gives
@@ -56,13 +107,9 @@ def sample_pools(
             raise UsageFault(f"a question depth is at least 2, not {depth}")
     if len(set(depths)) < len(depths) or not depths:
         raise UsageFault("name each question depth once", remedy="as in --depths 4,8,16,32")
-    rows = []
     with locked_folder(out):
         sampler = _Sampler(store, count, seed, max_uses)
-        for depth in depths:
-            row = sampler.reuse(out, depth) or sampler.sample(out, depth, allow_fewer)
-            rows.append(row)
-    return rows
+        return [sampler.reuse(out, depth) or sampler.sample(out, depth, allow_fewer) for depth in depths]
 
 
 class _Sampler:
@@ -92,9 +139,11 @@ class _Sampler:
             "limits": dict(vars(self._limits)),
         }
 
-    def reuse(self, out: Path, depth: int) -> dict[str, Any] | None:
-        """Return the row of a pool that was sampled before with the same settings, or None."""
+    def reuse(self, out: Path, depth: int) -> SampledPool | None:
+        """Return a pool that was sampled before with the same settings, or None."""
         folder = pool_folder(out, self._cutoff, depth)
+        for name in (PATHS_NAME, GROUPS_NAME, MANIFEST_NAME):
+            remove_leftovers(folder / name)
         if not (folder / MANIFEST_NAME).exists():
             return None
         manifest = Manifest.read(folder, SEARCH_SCHEMA)
@@ -103,9 +152,9 @@ class _Sampler:
                 f"{folder}: holds paths of another graph or other settings", remedy="choose another --out folder"
             )
         say(f"k = {depth}: the paths are there already; nothing to do")
-        return {**manifest.content["counts"], "seconds": manifest.run["search_seconds"]}
+        return SampledPool.from_manifest(folder, manifest)
 
-    def sample(self, out: Path, depth: int, allow_fewer: bool) -> dict[str, Any]:
+    def sample(self, out: Path, depth: int, allow_fewer: bool) -> SampledPool:
         """Prune, search, index and write one pool."""
         clock = RunClock()
         began = time.perf_counter()
@@ -132,8 +181,9 @@ class _Sampler:
         content = {"parameters": self._parameters(depth), "counts": counts, "paths": pool.digest}
         seconds = round(time.perf_counter() - began, 2)
         manifest = Manifest(SEARCH_SCHEMA, content, clock.run("rustworkx", "numpy", search_seconds=seconds))
-        pool.write(pool_folder(out, self._cutoff, depth), manifest)
-        return {**counts, "seconds": seconds}
+        folder = pool_folder(out, self._cutoff, depth)
+        pool.write(folder, manifest)
+        return SampledPool.from_manifest(folder, manifest)
 
     def _check_enough(self, depth: int, search: PathSearch, allow_fewer: bool) -> None:
         found, wanted = len(search.paths), self._limits.wanted

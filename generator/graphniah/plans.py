@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gniah.cypher import open_store
 from gniah.generator.corpora import SUFFIXES, Corpus, FolderCorpus
@@ -17,7 +17,7 @@ from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
 from gniah.generator.graphniah.pool_files import PathPool, pool_folder
 from gniah.generator.graphniah.possibility import impossible_slots, refuse
 from gniah.generator.graphniah.prompts import load_templates
-from gniah.generator.tokenizers import load_tokenizers
+from gniah.generator.tokenizers import Tokenizer, load_tokenizers
 from gniah.records.canonical import digest
 from gniah.records.errors import InputError, UsageFault
 from gniah.records.files import read_json
@@ -25,6 +25,9 @@ from gniah.records.graphniah.settings import Settings, distractor_in_files
 from gniah.records.manifests import check_schema
 
 PLAN_SCHEMA = "gniah/plan/1"
+TOKENIZERS = ("tiktoken:o200k_base",)
+
+_Given = TypeVar("_Given", Path, Path | Corpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,13 @@ class Sources:
     cutoff_date: str
     depths: tuple[int, ...]
 
-    def open(self, stack: ExitStack, corpora: Mapping[str, Corpus] | None = None) -> Materials:
-        """Open the materials until the stack is closed; corpora that are open already are taken over.
+    def open(
+        self,
+        stack: ExitStack,
+        corpora: Mapping[str, Corpus] | None = None,
+        tokenizers: Sequence[str | Tokenizer] | None = None,
+    ) -> Materials:
+        """Open the materials until the stack is closed; corpora and tokenizers that are given are taken instead.
 
         Raises InputError when they do not belong together.
         """
@@ -58,9 +66,72 @@ class Sources:
             store,
             pools,
             corpora or {name: FolderCorpus(folder, name) for name, folder in self.corpora.items()},
-            load_tokenizers(self.tokenizers),
+            load_tokenizers(tokenizers or self.tokenizers),
             load_templates(self.templates),
         )
+
+
+def sources_for(
+    settings: ListSettings,
+    *,
+    store: str | Path,
+    paths: Path,
+    corpora: Mapping[str, Path] | None = None,
+    tokenizers: Sequence[str] = TOKENIZERS,
+    templates: str | None = None,
+) -> Sources:
+    """Return where the materials of a list are, for `produce`; nothing is opened yet.
+
+    `corpora` maps a distractor type (`code`, `essays`, `books`) to a folder of texts. `templates` is needed when the
+    template set of the settings is a file. Raises UsageFault when a corpus is missing or not asked for, or the file
+    holds another template set than the settings name.
+    """
+    folders = corpora_for(settings.distractor_types, corpora or {})
+    return Sources(
+        str(store),
+        paths,
+        folders,
+        tuple(tokenizers),
+        _templates_of(settings, templates),
+        settings.cutoff_date,
+        tuple(sorted(set(settings.depths))),
+    )
+
+
+@contextmanager
+def open_materials(
+    settings: ListSettings,
+    *,
+    store: str | Path,
+    paths: Path,
+    corpora: Mapping[str, Path | Corpus] | None = None,
+    tokenizers: Sequence[str | Tokenizer] = TOKENIZERS,
+    templates: str | None = None,
+) -> Iterator[Materials]:
+    """Give the materials of a list, open until the block ends, for `build_examples` and `ExampleBuilder`.
+
+    As `sources_for`, and corpora and tokenizers may be objects of your own. Raises UsageFault as it does, InputError
+    when materials are missing or do not belong together.
+    """
+    given = corpora_for(settings.distractor_types, corpora or {})
+    opened = {name: FolderCorpus(item, name) if isinstance(item, Path) else item for name, item in given.items()}
+    depths = tuple(sorted(set(settings.depths)))
+    texts = _templates_of(settings, templates)
+    with ExitStack() as stack:
+        yield Sources(str(store), paths, {}, (), texts, settings.cutoff_date, depths).open(stack, opened, tokenizers)
+
+
+def _templates_of(settings: ListSettings, given: str | None) -> str:
+    """Return the template set to open. Raises UsageFault when it is not the one that the settings name."""
+    if given is None:
+        return settings.templates
+    name = load_templates(given).name
+    if name != settings.templates:
+        raise UsageFault(
+            f"{given} holds the template set {name!r}, and the settings name {settings.templates!r}",
+            remedy=f"make the settings with templates={name!r}",
+        )
+    return given
 
 
 @dataclass(frozen=True)
@@ -134,7 +205,7 @@ def read_plan(path: Path) -> dict[str, Any]:
     return value
 
 
-def corpora_for(distractor_types: Sequence[str], given: Mapping[str, Path]) -> dict[str, Path]:
+def corpora_for(distractor_types: Sequence[str], given: Mapping[str, _Given]) -> dict[str, _Given]:
     """Return the corpus of each distractor type that needs one.
 
     Raises UsageFault for one that was not given, and for a corpus that no type asks for.
@@ -147,7 +218,7 @@ def corpora_for(distractor_types: Sequence[str], given: Mapping[str, Path]) -> d
         stored = distractor_in_files(shown)
         if stored == COMPONENTS_TYPE:
             continue
-        if shown not in SUFFIXES:
+        if shown not in SUFFIXES and (shown not in given or isinstance(given[shown], Path)):
             raise UsageFault(f"distractors of type {shown} are not supported by this version")
         if shown not in given:
             raise UsageFault(f"distractors of type {shown} need a corpus", remedy=f"add --corpus {shown}=FOLDER")

@@ -7,43 +7,70 @@ a stopped run goes on, how parts are merged, and why the result has the same byt
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
-import time
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gniah.generator.corpora import Corpus
-from gniah.generator.graphniah.building import ExampleBuilder
+from gniah.generator.graphniah.building import Built, ExampleBuilder
 from gniah.generator.graphniah.experiments import ListSettings
 from gniah.generator.graphniah.materials import Materials
 from gniah.generator.graphniah.plans import Plan, Sources, make_plan, read_plan
-from gniah.generator.graphniah.publication import BENCH_SCHEMA, WORK_NAME, clear_leftovers, put_together, write_piece
+from gniah.generator.graphniah.publication import (
+    BENCH_SCHEMA,
+    WORK_NAME,
+    clear_leftovers,
+    put_together,
+    uses_of,
+    write_piece,
+)
 from gniah.records.command_line import Progress, say
-from gniah.records.errors import EnvironmentFault, GniahError, InputError, UsageFault
+from gniah.records.errors import GniahError, InputError, UsageFault
 from gniah.records.files import json_document, locked_folder, whole_file
 from gniah.records.graphniah.settings import Settings
 from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
+from gniah.records.workers import Workers
 
 PLAN_NAME = "plan.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What a call came to: examples in the list, how many were built now, found finished, and are still missing."""
+    """What a call came to: examples in the list, how many were built now, found finished, and are still missing.
+
+    `manifest` is that of the finished folder, and None as long as examples are missing.
+    """
 
     total: int
     built: int
     found: int
     missing: int
     manifest: Manifest | None = None
+
+
+def build_examples(
+    settings: ListSettings,
+    sources: Sources | Materials,
+    *,
+    strict_fill: bool = False,
+    skip_impossible: bool = False,
+) -> Iterator[Built]:
+    """Yield the examples of a list one at a time, in the order of the list; no file is written.
+
+    They are the ones that `produce` writes, each once. Sources are opened while the iterator lives; materials are used
+    as they are. Raises ImpossibleRequest with the first one for cells that the graph cannot give.
+    """
+    with ExitStack() as stack:
+        materials = sources.open(stack) if isinstance(sources, Sources) else sources
+        plan = make_plan(settings, materials, skip_impossible=skip_impossible, strict_fill=strict_fill)
+        builder = ExampleBuilder(materials, strict_fill=strict_fill)
+        for qid, uses in uses_of(plan.to_json()).items():
+            built = builder.build(plan.by_qid[qid])
+            yield replace(built, example=built.example.with_experiments(tuple(uses)))
 
 
 def produce(
@@ -68,6 +95,7 @@ def produce(
         plan = make_plan(settings, materials, skip_impossible=skip_impossible, strict_fill=strict_fill)
         finished = _finished(out, plan)
         if finished is not None:
+            shutil.rmtree(out / WORK_NAME, ignore_errors=True)  # of a process that was killed at its very end
             return Produced(len(plan.by_qid), 0, len(plan.by_qid), 0, finished)
         work = out / WORK_NAME
         _begin(work, plan)
@@ -133,22 +161,10 @@ def _built(
         for settings in tasks:
             yield write_piece(builder.build(settings), work)
         return
-    context = multiprocessing.get_context("spawn")
-    try:
-        start = (sources, materials.corpora, work, strict_fill)
-        with ProcessPoolExecutor(min(jobs, len(tasks)), context, _start_worker, start) as executor:
-            running = [executor.submit(_work, settings) for settings in tasks]
-            try:
-                for future in as_completed(running):
-                    yield future.result()
-            except BaseException:
-                executor.shutdown(wait=False, cancel_futures=True)
-                raise
-    except BrokenProcessPool:
-        raise EnvironmentFault(
-            "a worker process was ended from outside, perhaps for want of memory",
-            remedy="run the same command again, with fewer --jobs; finished examples are kept",
-        ) from None
+    start = (sources, materials.corpora, work, strict_fill)
+    with Workers(min(jobs, len(tasks)), _start_worker, start, kept="finished examples are kept") as workers:
+        for future in as_completed([workers.submit(_work, settings) for settings in tasks]):
+            yield future.result()
 
 
 @dataclass
@@ -165,21 +181,12 @@ _worker: _Worker | GniahError | None = None
 
 def _start_worker(sources: Sources, corpora: Mapping[str, Corpus], work: Path, strict_fill: bool) -> None:
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     stack = ExitStack()
     try:
         builder = ExampleBuilder(sources.open(stack, corpora), strict_fill=strict_fill)
         _worker = _Worker(builder, work, stack)
     except GniahError as error:
         _worker = error
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this worker when its parent was killed, so that nothing goes on writing unseen."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 def _work(settings: Settings) -> str:
@@ -210,4 +217,4 @@ def merge(parts: Sequence[Path], out: Path) -> Produced:
     return Produced(total, 0, total, 0, manifest)
 
 
-__all__ = ["BENCH_SCHEMA", "PLAN_NAME", "WORK_NAME", "Produced", "Sources", "merge", "produce"]
+__all__ = ["BENCH_SCHEMA", "PLAN_NAME", "WORK_NAME", "Produced", "Sources", "build_examples", "merge", "produce"]

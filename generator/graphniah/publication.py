@@ -16,7 +16,7 @@ from gniah.generator.graphniah.experiments import LIST_SCHEMA, task_name
 from gniah.records.errors import InputError
 from gniah.records.examples import Example
 from gniah.records.files import json_document, json_line, remove_leftovers, whole_file
-from gniah.records.manifests import Manifest, RunClock
+from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 
 BENCH_SCHEMA = "gniah/bench/1"
 WORK_NAME = ".work"
@@ -30,8 +30,8 @@ def clear_leftovers(out: Path) -> None:
 
     Call it under the folder's lock only.
     """
-    for name in _PUBLISHED:
-        remove_leftovers(out / f"{name}.jsonl")
+    for name in (*(f"{name}.jsonl" for name in _PUBLISHED), MANIFEST_NAME):
+        remove_leftovers(out / name)
 
 
 def write_piece(built: Built, work: Path) -> str:
@@ -47,7 +47,7 @@ def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], cloc
 
     The manifest comes last: it says that the folder is complete. The pieces are removed then.
     """
-    uses = _uses(plan)
+    uses = uses_of(plan)
     pieces = _find_pieces(uses, works)
     summary = _Summary()
     hashes = {name: hashlib.sha256() for name in ("pool", "examples")}
@@ -66,6 +66,7 @@ def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], cloc
             summary.add(example, json.loads(record))
         path = out / str(plan["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path)
         settings = stack.enter_context(whole_file(path.with_name(f"{path.name}.settings.json")))
         settings.write(json_document({"schema": LIST_SCHEMA, **plan["content"]}))
         listed = stack.enter_context(whole_file(path))
@@ -82,8 +83,8 @@ def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], cloc
     return manifest
 
 
-def _uses(plan: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return for each qid, in the order of first use, where it is used."""
+def uses_of(plan: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return for each qid of a plan, in the order of first use, where it is used: its `experiments`."""
     settings = plan["content"]["list"]
     uses: dict[str, list[dict[str, Any]]] = {}
     for slot in plan["slots"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, pairwise
 
 from gniah.cypher.store import GraphStore
 from gniah.generator.graphniah.experiments import is_counting, task_name
@@ -13,6 +15,32 @@ from gniah.records.errors import InputError
 from gniah.records.graphniah.pool import ComponentRecord, PoolRecord
 from gniah.records.graphniah.settings import distractor_in_tables
 from gniah.records.papers import Paper
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One citation of a true path: from `one` to `other`, and where the prompt says so.
+
+    `cites` says whether `one` cites `other` (else it is cited by it). `block` is the first line of the citing paper's
+    block, `line` the line of it that names the cited paper.
+    """
+
+    one: Paper
+    other: Paper
+    cites: bool
+    block: str
+    line: str
+
+
+def proof(record: PoolRecord, store: GraphStore) -> tuple[Step, ...]:
+    """Return the true path from source to target, step by step; empty when there is none to show (NO, counting).
+
+    Raises InputError when the prompt does not hold a line that the path needs.
+    """
+    source_component = next(component for component in record.components if component.role == "source")
+    if record.target is None or record.target not in source_component.papers:
+        return ()
+    return tuple(_steps(record, source_component, store))
 
 
 def shown(record: PoolRecord, store: GraphStore) -> str:
@@ -57,7 +85,8 @@ def _proof(record: PoolRecord, store: GraphStore) -> list[str]:
             "others can be reached."
         ]
     if record.target is not None and record.target in source_component.papers:
-        return ["The true path, and the lines that state it:", *_path(record, source_component, store)]
+        steps = _steps(record, source_component, store)
+        return ["The true path, and the lines that state it:", *map(_shown_step, count(1), steps)]
     home = next(component for component in record.task_components if record.target in component.papers)
     return [
         f"The source stands in a component of {len(source_component.papers)} papers and the target in another one of "
@@ -65,13 +94,12 @@ def _proof(record: PoolRecord, store: GraphStore) -> list[str]:
     ]
 
 
-def _path(record: PoolRecord, component: ComponentRecord, store: GraphStore) -> list[str]:
+def _steps(record: PoolRecord, component: ComponentRecord, store: GraphStore) -> Iterator[Step]:
     path = Component(component.backbone).true_path
     papers = {paper.corpusid: paper for paper in store.papers(path)}
     blocks = {needle.corpusid: needle.text for needle in record.needles}
     citing_of = {frozenset(edge): edge[0] for edge in component.edges}
-    steps = []
-    for number, (one, other) in enumerate(pairwise(path), start=1):
+    for one, other in pairwise(path):
         citing = citing_of[frozenset((one, other))]
         cited = other if citing == one else one
         line = reference_line(papers[cited])
@@ -80,10 +108,12 @@ def _path(record: PoolRecord, component: ComponentRecord, store: GraphStore) -> 
                 f"{record.qid}: the block of {citing} has no line for {cited}",
                 remedy="give --store the store that the example was made from",
             )
-        steps.append(_step(number, papers[one], papers[other], citing == one, blocks[citing].split("\n")[0], line))
-    return steps
+        yield Step(papers[one], papers[other], citing == one, blocks[citing].split("\n")[0], line)
 
 
-def _step(number: int, one: Paper, other: Paper, cites: bool, title_line: str, line: str) -> str:
-    verb = "cites" if cites else "is cited by"
-    return f"{number}. {one.title}\n   {verb}\n   {other.title}\n     | {title_line}\n     | …\n     | {line}"
+def _shown_step(number: int, step: Step) -> str:
+    verb = "cites" if step.cites else "is cited by"
+    return (
+        f"{number}. {step.one.title}\n   {verb}\n   {step.other.title}\n"
+        f"     | {step.block}\n     | …\n     | {step.line}"
+    )

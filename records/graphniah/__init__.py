@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gniah.records.families import CommandSpec, Family, Task
+from gniah.records.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gniah.records.graphniah.pool import ComponentRecord, Needle, PoolRecord, find_record, pool_path, read_pool
+    from gniah.records.graphniah.settings import Settings
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "pool": ("ComponentRecord", "Needle", "PoolRecord", "find_record", "pool_path", "read_pool"),
+            "settings": ("Settings",),
+        },
+    )
 
 YES_NO = Task("yes-no", "reachability-yesno", "REACHABILITY_YESNO")
 MULTIPLE_CHOICE = Task("multiple-choice", "reachability-multiple", "REACHABILITY_MULTIPLE")
@@ -27,3 +42,17 @@ FAMILY = Family(
         "quickstart": CommandSpec(f"{_COMMANDS}:quickstart", "The whole job on a small graph that ships with gniah."),
     },
 )
+
+__all__ = [
+    "COUNTING",
+    "FAMILY",
+    "MULTIPLE_CHOICE",
+    "YES_NO",
+    "ComponentRecord",
+    "Needle",
+    "PoolRecord",
+    "Settings",
+    "find_record",
+    "pool_path",
+    "read_pool",
+]

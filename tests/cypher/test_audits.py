@@ -442,7 +442,7 @@ PLANTED: dict[str, list[tuple[str, PoolRecord, list[dict[str, Any]], set[str]]]]
 
 
 def violations(store: GraphStore, records: Sequence[PoolRecord]) -> list[dict[str, Any]]:
-    return list(audit_records(records, Neighbourhoods(store)))
+    return [violation.to_json() for violation in audit_records(records, Neighbourhoods(store))]
 
 
 def test_a_sound_pool_gives_no_violation(audit_store: GraphStore) -> None:

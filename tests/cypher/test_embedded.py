@@ -131,17 +131,23 @@ def test_edges_are_sorted_and_equal_the_parquet_file(
     assert list(zip(citing.tolist(), cited.tolist(), strict=True)) == rows == sorted(nasty_edges)
 
 
-def test_usable_ids_leave_out_papers_without_authors_or_without_a_normalised_title(nasty_store: str) -> None:
+def test_usable_papers_leave_out_those_without_authors_or_without_a_normalised_title(nasty_store: str) -> None:
     with open_store(nasty_store) as store:
-        usable = store.usable_ids()
-    assert usable.dtype == np.int64
+        usable, titles = store.usable_papers()
+    assert (usable.dtype, titles.dtype) == (np.int64, np.int64)
     assert usable.tolist() == [1, 2, 3, 4, 9, LARGE]
 
 
-def test_usable_ids_are_those_of_usable_papers(nasty_store: str, nasty_papers: tuple[dict[str, Any], ...]) -> None:
+def test_usable_papers_are_those_of_the_records_and_equal_titles_have_equal_numbers(
+    nasty_store: str, nasty_papers: tuple[dict[str, Any], ...]
+) -> None:
     with open_store(nasty_store) as store:
-        papers = store.papers([row["corpusid"] for row in nasty_papers])
-        assert sorted(paper.corpusid for paper in papers if paper.usable) == store.usable_ids().tolist()
+        papers = sorted(store.papers([row["corpusid"] for row in nasty_papers]), key=lambda paper: paper.corpusid)
+        ids, titles = store.usable_papers()
+    usable = [paper for paper in papers if paper.usable]
+    assert ids.tolist() == [paper.corpusid for paper in usable]
+    least: dict[str, int] = {}
+    assert titles.tolist() == [least.setdefault(paper.title_key, paper.corpusid) for paper in usable]
 
 
 def test_an_empty_graph_is_a_store(tmp_path: Path, graph_writer: Callable[..., Manifest]) -> None:
@@ -150,7 +156,7 @@ def test_an_empty_graph_is_a_store(tmp_path: Path, graph_writer: Callable[..., M
     with open_store(str(tmp_path / "store")) as store:
         assert store.counts() == {"papers": 0, "citations": 0}
         assert [part.tolist() for part in store.edges()] == [[], []]
-        assert store.usable_ids().tolist() == []
+        assert [part.tolist() for part in store.usable_papers()] == [[], []]
         assert store.neighbours([1], "cites") == [[]]
 
 

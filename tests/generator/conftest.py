@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +20,6 @@ from gniah.generator.graphniah.pool_files import PathPool, path_length
 from gniah.generator.graphniah.production import Sources
 from gniah.generator.graphniah.prompts import load_templates
 from gniah.generator.tokenizers import load_tokenizers
-from gniah.loader.shipped import rfc_shards
 from gniah.records.errors import StoreError, UsageFault
 from gniah.records.manifests import Manifest
 from gniah.records.papers import Paper
@@ -64,11 +59,8 @@ class ToyStore:
         pairs = np.array(self._pairs, np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
-    def usable_ids(self) -> IdArray:
-        return np.array(sorted(one.corpusid for one in self._papers.values() if one.usable), np.int64)
-
     def usable_papers(self) -> tuple[IdArray, IdArray]:
-        ids = self.usable_ids()
+        ids = np.array(sorted(one.corpusid for one in self._papers.values() if one.usable), np.int64)
         least: dict[str, int] = {}
         numbers = [least.setdefault(self._papers[identifier].title_key, identifier) for identifier in ids.tolist()]
         return ids, np.array(numbers, np.int64)
@@ -244,52 +236,7 @@ def code_folder() -> Path:
     return CODE
 
 
-@dataclass(frozen=True)
-class Finished:
-    """How a program ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture(scope="session")
-def gniah_gen() -> Callable[..., Finished]:
-    """Run gniah-gen in a process of its own."""
-    return _runner("gniah.generator.cli")
-
-
-def _runner(module: str) -> Callable[..., Finished]:
-    def call(*words: str | Path, **environment: str) -> Finished:
-        done = subprocess.run(
-            [sys.executable, "-c", f"from {module} import main; main()", *map(str, words)],
-            check=False,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, **environment},
-        )
-        return Finished(done.returncode, done.stdout, done.stderr)
-
-    return call
-
-
-@pytest.fixture(scope="session")
-def rfc_sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """Return a real store of RFCs with pools of depth 2 and 3, made by the commands that a user would type."""
-    folder = tmp_path_factory.mktemp("rfc")
-    load, gen = _runner("gniah.loader.cli"), _runner("gniah.generator.cli")
-    shards = rfc_shards()
-    graph, store, paths = folder / "graph", folder / "store", folder / "paths"
-    for done in (
-        load(
-            *("filter", "--papers", shards.papers, "--citations", shards.citations),
-            *("--cutoff", shards.cutoff.isoformat(), "--out", graph),
-        ),
-        load("import", graph, "--store", store),
-        gen("paths", "--store", store, "--out", paths, "--depths", "2,3", "--count", "100"),
-    ):
-        assert done.code == 0, done.err
-    return Sources(
-        str(store), paths, {"code": CODE}, ("tiktoken:o200k_base",), "plain", shards.cutoff.isoformat(), (2, 3)
-    )
+def rfc_sources(rfc: Any) -> Sources:
+    """Return a real store of RFCs with pools of depth 2 and 3."""
+    return Sources(str(rfc.store), rfc.paths, {"code": CODE}, ("tiktoken:o200k_base",), "plain", rfc.cutoff, (2, 3))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,16 +15,14 @@ from gniah.loader.eligibility import (
     PaperRow,
     RowFault,
     author_names,
+    citation_numbers,
     has_mathml,
     judge_paper,
     parse_date,
     parse_id,
     read_citation,
     resolve_venue,
-    shown,
-    title_key,
 )
-from gniah.records.titles import normalised_title, shown_text
 
 CUTOFF = datetime.date(2026, 4, 1)
 Make = Callable[..., dict[str, Any]]
@@ -254,8 +253,18 @@ def test_odd_citations_are_a_fault_of_the_row(row: dict[str, object]) -> None:
         read_citation(row)
 
 
-@given(st.text(st.characters(codec=None), max_size=30) | st.text("a &;ltmpé\u0301\u200e\u00a0\t$_^Ａİ", max_size=20))
-def test_the_short_ways_give_what_the_definitions_give(raw: str) -> None:
-    title = shown(raw)
-    assert title == shown_text(raw)
-    assert title_key(title) == normalised_title(title)
+ENDS = st.none() | st.integers(-1, 3) | st.just(2**63 - 1) | st.just(2**63) | st.sampled_from(["7", "x", 1.0, True])
+
+
+@given(ENDS, ENDS, ENDS, st.none() | st.booleans() | st.just(1))
+def test_the_numbers_of_a_citation_are_what_is_read(
+    citing: object, cited: object, number: object, flag: object
+) -> None:
+    row = {"citingcorpusid": citing, "citedcorpusid": cited, "citationid": number, "isinfluential": flag}
+    try:
+        expected = tuple(-1 if value is None else int(value) for value in read_citation(row))
+    except RowFault as fault:
+        with pytest.raises(RowFault, match=re.escape(str(fault))):
+            citation_numbers(row)
+    else:
+        assert citation_numbers(row) == expected

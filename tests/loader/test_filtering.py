@@ -296,20 +296,23 @@ def test_many_rows_in_another_order_give_the_same_bytes(tmp_path: Path, shard: S
     assert len(results) == 1
 
 
-def test_a_cut_shard_leaves_nothing_behind(tmp_path: Path, shard: Shard, paper: Make) -> None:
+def test_a_cut_shard_leaves_no_graph_behind_and_keeps_the_shards_before_it(
+    tmp_path: Path, shard: Shard, paper: Make
+) -> None:
     papers = shard("p.gz", [paper(number) for number in range(30)])
     citations = shard("c.gz", [edge(number, number + 1) for number in range(29)])
     out = tmp_path / "g" / "out"
-    for path in (papers, citations):
+    for path, left in ((papers, [".out.lock"]), (citations, [".out.lock", ".out.work"])):
         raw = path.read_bytes()
         for length in range(0, len(raw), len(raw) // 12):
             path.write_bytes(raw[:length])
             with pytest.raises(InputError, match=rf"{path.name}:\d+: the (gzip )?file is"):
                 filter_graph([papers], [citations], out, cutoff=CUTOFF)
-            assert names(tmp_path / "g") == [".out.lock"]
+            assert names(tmp_path / "g") == left
         path.write_bytes(raw)
     filter_graph([papers], [citations], out, cutoff=CUTOFF)
     assert names(out) == FILES
+    assert names(tmp_path / "g") == [".out.lock", "out"]
 
 
 def test_a_failed_run_leaves_the_graph_that_was_there(tmp_path: Path, shard: Shard, paper: Make) -> None:

@@ -51,7 +51,7 @@ def test_import_builds_a_store_of_what_filter_wrote(graph: Path, tmp_path: Path)
     assert done.stderr.startswith(f"{tmp_path / 'store'}: built in ")
     with open_store(str(tmp_path / "store")) as store:
         assert store.neighbours([1, 2, 3, 4], "cites") == [[2], [1], [1], []]
-        assert store.usable_ids().tolist() == [1, 2, 4]
+        assert store.usable_papers()[0].tolist() == [1, 2, 4]
         assert store.papers([2])[0].title == 'It\'s "two" {x}'
         assert store.manifest.digest == Manifest.read(graph, "gniah/graph/1").digest
 

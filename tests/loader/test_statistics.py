@@ -29,8 +29,9 @@ class PlainStore:
             np.array([other for _, other in self._edges], dtype=np.int64),
         )
 
-    def usable_ids(self) -> Any:
-        return np.array(sorted(self._usable), dtype=np.int64)
+    def usable_papers(self) -> tuple[Any, Any]:
+        ids = np.array(sorted(self._usable), dtype=np.int64)
+        return ids, ids
 
 
 def statistics(ids: Sequence[int], edges: Sequence[tuple[int, int]], usable: Sequence[int] = ()) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from gniah.generator.graphniah.building import Built, ExampleBuilder, Materials
 from gniah.generator.graphniah.experiments import ListSettings, slots
-from gniah.generator.graphniah.none_option import convert, none_variant
+from gniah.generator.graphniah.none_option import none_variant, write_none_variants
 from gniah.generator.graphniah.production import Sources, produce
 from gniah.generator.tokenizers import request_counts
 from gniah.generator.verification import verify
@@ -73,10 +73,10 @@ def bench(rfc_sources: Sources, list_of: Callable[..., ListSettings], tmp_path_f
 
 def test_a_folder_is_converted_in_its_order(bench: Path, tmp_path: Path) -> None:
     chosen = [one for one in read_examples(bench / "examples.jsonl") if one.task == "multiple-choice"]
-    assert convert(bench, tmp_path / "all", TOKENIZERS) == 4
+    assert write_none_variants(bench, tmp_path / "all", TOKENIZERS) == 4
     converted = list(read_examples(tmp_path / "all" / "examples.jsonl"))
     assert [one.config["source_qid"] for one in converted] == [one.qid for one in chosen]
-    assert convert(bench, tmp_path / "two", TOKENIZERS, first=2) == 2
+    assert write_none_variants(bench, tmp_path / "two", TOKENIZERS, first=2) == 2
     whole = (tmp_path / "all" / "examples.jsonl").read_bytes()
     part = (tmp_path / "two" / "examples.jsonl").read_bytes()
     assert whole.startswith(part)
@@ -87,9 +87,9 @@ def test_a_folder_is_converted_in_its_order(bench: Path, tmp_path: Path) -> None
 
 def test_a_folder_in_use_and_other_labels_are_refused(bench: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageFault, match="holds a benchmark already"):
-        convert(bench, bench, TOKENIZERS)
+        write_none_variants(bench, bench, TOKENIZERS)
     with pytest.raises(UsageFault, match="were counted under o200k_base, not gpt"):
-        convert(bench, tmp_path / "out", ("gpt=tiktoken:o200k_base",))
+        write_none_variants(bench, tmp_path / "out", ("gpt=tiktoken:o200k_base",))
     assert not (tmp_path / "out" / "examples.jsonl").exists()
 
 
@@ -98,5 +98,5 @@ def test_a_folder_without_multiple_choice_is_refused(
 ) -> None:
     produce(list_of(count=1, tasks=("counting",), depths=(2,)), rfc_sources, tmp_path / "bench")
     with pytest.raises(ImpossibleRequest, match="holds no multiple-choice example"):
-        convert(tmp_path / "bench", tmp_path / "out", TOKENIZERS)
+        write_none_variants(tmp_path / "bench", tmp_path / "out", TOKENIZERS)
     assert not (tmp_path / "out" / "examples.jsonl").exists()

@@ -98,7 +98,7 @@ def test_the_last_part_in_one_folder_puts_it_together(
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_the_program_gives_the_same_bytes_under_any_hash_seed(
-    gniah_gen: Callable[..., Any],
+    gniah: Callable[..., Any],
     rfc_sources: Sources,
     settings: ListSettings,
     bench: Path,
@@ -108,7 +108,7 @@ def test_the_program_gives_the_same_bytes_under_any_hash_seed(
 ) -> None:
     corpus = tmp_path / "corpus"
     shutil.copytree(code_folder, corpus)
-    done = gniah_gen(
+    done = gniah(
         *("examples", "--store", rfc_sources.store, "--paths", rfc_sources.paths, "--out", tmp_path / "bench"),
         *("--count", "12", "--name", "toys", "--context-length", "3000", "--depths", "2,3", "--sizes", "7-9"),
         *("--vary", "question-format", "--corpus", f"code={corpus}", "--json"),
@@ -288,10 +288,10 @@ def test_merging_does_not_replace_another_benchmark(
 
 
 def test_a_folder_that_is_being_written_is_busy(
-    gniah_gen: Callable[..., Any], rfc_sources: Sources, settings: ListSettings, tmp_path: Path
+    gniah: Callable[..., Any], rfc_sources: Sources, settings: ListSettings, tmp_path: Path
 ) -> None:
     with locked_folder(tmp_path):
-        done = gniah_gen(
+        done = gniah(
             *("examples", "--store", rfc_sources.store, "--paths", rfc_sources.paths, "--out", tmp_path),
             *("--count", "1", "--context-length", "3000", "--depths", "2", "--sizes", "7-9", "--distractors"),
             "disjoint-component",
@@ -341,7 +341,7 @@ def test_a_corpus_that_cannot_fill_is_told_before_anything_is_built(
 
 
 def test_paths_of_another_graph_are_refused(
-    rfc_sources: Sources, settings: ListSettings, tmp_path: Path, gniah_gen: Callable[..., Any]
+    rfc_sources: Sources, settings: ListSettings, tmp_path: Path, gniah: Callable[..., Any]
 ) -> None:
     shutil.copytree(rfc_sources.paths, tmp_path / "paths")
     for path in (tmp_path / "paths").rglob("sampled_paths.json"):
