@@ -115,6 +115,7 @@ def _kept_work(work: Workplace, report: Callable[[str], None]) -> Iterator[None]
         work.remove()
         raise
     except BaseException as stop:
+        work.tidy()
         kept = work.shards_read()
         if not kept:
             work.remove()

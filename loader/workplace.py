@@ -61,12 +61,15 @@ class Workplace:
                     report(f"{self.folder}: unfinished work of another {_difference(was, self.settings)} is removed")
                 shutil.rmtree(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
-            for entry in self.folder.iterdir():
-                if entry.name.startswith("."):
-                    _remove(entry)
+            self.tidy()
         if not (self.folder / SETTINGS_NAME).exists():
             with whole_file(self.folder / SETTINGS_NAME) as stream:
                 stream.write(orjson.dumps(self.settings, option=orjson.OPT_INDENT_2))
+
+    def tidy(self) -> None:
+        """Remove what processes that were ended left half-written."""
+        for entry in self.folder.glob(".*"):
+            _remove(entry)
 
     def remove(self) -> None:
         """Remove the folder: the work is done, or of no use."""

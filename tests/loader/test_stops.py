@@ -5,6 +5,7 @@ GNIAH_KILLS sets how many kills each case gets.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -51,10 +52,8 @@ def finish(*words: object) -> str:
 
 def kill_group(process: subprocess.Popen[str]) -> None:
     """Kill a process and what it started, with no chance to tidy up; gone workers are waited for."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.communicate(timeout=60)
 
 
