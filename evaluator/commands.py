@@ -13,11 +13,10 @@ from gniah.evaluator.results import model_json, write_scores
 from gniah.evaluator.runs import OFFLINE_SYNC_EVERY, RunCounts, held_responses, open_pool, run_model
 from gniah.evaluator.scoring import CountRange, Scores, score
 from gniah.evaluator.tables import task_table, troubles, variable_table
-from gniah.records.command_line import Progress, emit, emit_json, say, table
+from gniah.records.command_line import GIVEN_PATH, Progress, emit, emit_json, say, table
 from gniah.records.errors import CheckFailed, UsageFault
 from gniah.records.examples import examples_path, read_examples
 
-_PATH = click.Path(path_type=Path)
 _COUNT_RANGE = click.option(
     "--count-range",
     nargs=2,
@@ -29,9 +28,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON to stan
 
 
 @click.command("run")
-@click.argument("examples", type=_PATH)
+@click.argument("examples", type=GIVEN_PATH)
 @click.option("--model", "models", multiple=True, required=True, help=f"A model: {', '.join(OFFLINE)}. Repeatable.")
-@click.option("--out", type=_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it.")
+@click.option("--out", type=GIVEN_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it.")
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Ask each example N times.")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask the first N examples only.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random model.")
@@ -88,8 +87,8 @@ def run_command(
 
 
 @click.command("score")
-@click.argument("examples", type=_PATH)
-@click.argument("run", type=_PATH)
+@click.argument("examples", type=GIVEN_PATH)
+@click.argument("run", type=GIVEN_PATH)
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Score this model only. Repeatable.")
 @_COUNT_RANGE
 @_JSON

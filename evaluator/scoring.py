@@ -257,7 +257,7 @@ def summarise(items: Sequence[tuple[ScoredResponse, Fraction]]) -> Summary:
 
 
 def _known(example: Example, position: int, count_range: CountRange | None) -> _Known:
-    family, _ = families.family_of(example.question_type)
+    family, _ = families.family_of(example.question_type, example.qid)
     scorer: Scorer = families.load(family.scorer)
     return _Known(
         example=dataclasses.replace(example, system_prompt="", user_prompt=""),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from gniah.records.command_line import Progress, emit, emit_json, say, table
+from gniah.records.command_line import GIVEN_PATH, Progress, emit, emit_json, say, table
 from gniah.records.errors import CheckFailed, ImpossibleRequest
 
 
 @click.command("verify")
-@click.argument("examples", type=click.Path(path_type=Path))
+@click.argument("examples", type=GIVEN_PATH)
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many processes.")
 @click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 def verify_command(examples: Path, jobs: int, as_json: bool) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gniah.generator.requests import Request
+from gniah.records.errors import GniahError
 from gniah.records.streams import Stream
 
 NEAR = 100
@@ -71,7 +73,58 @@ class NeedlesTooLong(Exception):
         self.counts = counts
 
 
-Pack = Callable[[Sequence[str], Iterator[Distractor], int, Count, Stream], Packed]
+Pack = Callable[[Sequence[str], Iterator[Distractor], int, Request, Stream], Packed]
+
+
+def pack(
+    needles: Sequence[str], distractors: Iterator[Distractor], limit: int, request: Request, stream: Stream
+) -> Packed:
+    """Pack by the rule, with counts that are kept up as blocks come in where every tokenizer's counts add up.
+
+    Equal to `pack_plainly`, block for block, and many times faster. The counts that are returned are those of the
+    finished request, counted whole. Raises NeedlesTooLong.
+    """
+    running = request.running()
+    if running is None:
+        return pack_plainly(needles, distractors, limit, request, stream)
+    placed = [PlacedBlock(stream.bits(64), NEEDLE, number, text) for number, text in enumerate(needles)]
+    for needle in placed:
+        running.add(needle.place, needle.text)
+    counts = running.counts
+    if max(counts.values()) > limit:
+        raise NeedlesTooLong(counts)
+    used: list[Distractor] = []
+    kept: list[int] = []
+    stopped = "near" if max(counts.values()) >= limit - NEAR else ""
+    while not stopped:
+        distractor = next(distractors, None)
+        if distractor is None:
+            stopped = "exhausted"
+            break
+        blocks = [PlacedBlock(stream.bits(64), len(used), place, text) for place, text in enumerate(distractor.blocks)]
+        used.append(distractor)
+        after = []
+        for block in blocks:
+            running.add(block.place, block.text)
+            after.append(running.counts)
+        fits = len(blocks)
+        if after and max(after[-1].values()) > limit:
+            stopped = "full"
+            fits = next(number for number, counted in enumerate(after) if max(counted.values()) > limit)
+        placed += blocks[:fits]
+        kept.append(fits)
+        if fits:
+            counts = after[fits - 1]
+        if not stopped and max(counts.values()) >= limit - NEAR:
+            stopped = "near"
+    ordered = sorted(placed, key=_place)
+    whole = request([block.text for block in ordered])
+    if whole != counts:
+        raise GniahError(
+            f"the counts of blocks add up to {counts}, and the whole request has {whole}",
+            remedy="this is a defect of gniah; please report it with the tokenizer and the corpus",
+        )
+    return Packed(tuple(ordered), whole, tuple(used), tuple(kept), stopped)
 
 
 def pack_plainly(
@@ -79,7 +132,8 @@ def pack_plainly(
 ) -> Packed:
     """Pack by the rule as it is written: the whole request is counted after each distractor, then after each block.
 
-    Slow, and right by inspection: it is what any faster way must agree with, block for block. Raises NeedlesTooLong.
+    Slow, and right by inspection: it is what any faster way must agree with, block for block, and what is used for
+    tokenizers of which it is not known where counts add up. Raises NeedlesTooLong.
     """
     placed = [PlacedBlock(stream.bits(64), NEEDLE, number, text) for number, text in enumerate(needles)]
     counts = _counted(placed, count)

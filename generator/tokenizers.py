@@ -26,6 +26,8 @@ _RANK_FILES = {
         "o200k.vocab",
     ),
 }
+# The hash of the pattern by which o200k_base cuts a text into pieces; `TiktokenTokenizer.joined` was proved for it.
+_O200K_PATTERN = "2d1b8dc11e89af71459b36004f698ab3693f59fd84f63e8ec2b49564ab857420"
 _TOKENS_PER_MESSAGE = 3
 _TOKENS_PER_PROMPT = 3
 # Stand for the messages while a chat template is rendered; private-use characters, which no template has.
@@ -36,6 +38,9 @@ _MARKS = re.compile(f"{_SYSTEM_MARK}|{_USER_MARK}")
 
 class Tokenizer(Protocol):
     """What a tokenizer must give. Special tokens that stand in a text are counted as plain text."""
+
+    def __hash__(self) -> int:
+        """Return a hash by identity: counts are remembered for each tokenizer object."""
 
     @property
     def name(self) -> str:
@@ -48,6 +53,13 @@ class Tokenizer(Protocol):
     @property
     def digest(self) -> str:
         """The hash of all that counts depend on: vocabulary, rules, chat format."""
+
+    @property
+    def adds(self) -> bool:
+        """Whether counts add up over blocks: the tokenizer always cuts after a blank line, unless `joined` says no."""
+
+    def joined(self, block: str) -> bool:
+        """Whether a token may reach across the blank line before a block, so that no cut is certain there."""
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -63,6 +75,8 @@ class TiktokenTokenizer:
         self.name = f"tiktoken:{encoding_name}"
         self.label = label
         self._encoding = _tiktoken_encoding(encoding_name)
+        pattern = hashlib.sha256(str(getattr(self._encoding, "_pat_str", "")).encode()).hexdigest()
+        self.adds = pattern == _O200K_PATTERN
         known = _RANK_FILES.get(encoding_name)
         self.digest = digest(
             {
@@ -71,6 +85,16 @@ class TiktokenTokenizer:
                 "chat": {"per_message": _TOKENS_PER_MESSAGE, "per_prompt": _TOKENS_PER_PROMPT},
             }
         )
+
+    def joined(self, block: str) -> bool:
+        """Whether a piece of the pattern may reach across the blank line before a block.
+
+        A piece holds a line break only at its end, or as white space up to the last line break in a row, or after
+        punctuation, where slashes may follow it. So it reaches into a block that begins with a slash, or with white
+        space that itself holds a line break.
+        """
+        space = block[: len(block) - len(block.lstrip())]
+        return block.startswith("/") or "\n" in space or "\r" in space
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -103,9 +127,15 @@ class FileTokenizer:
         self._tokenizer.encode_special_tokens = True
         template, special = _chat_template(path.parent)
         self._pieces = None if template is None else self._rendered(template, special, path)
+        # Where a tokenizer of this library cuts is known only for one whose rules were looked at; none was yet.
+        self.adds = False
         self.digest = digest(
             {"tokenizer": sha256_file(path), "chat": template, "special": dict(sorted(special.items()))}
         )
+
+    def joined(self, block: str) -> bool:
+        """Return True: nothing is known of where counts could be cut."""
+        return True
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""

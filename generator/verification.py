@@ -39,7 +39,7 @@ class Verdict:
 
 def verify(example: Example) -> Verdict:
     """Solve one example from its prompts and compare. Raises InputError for a question type that no family knows."""
-    family, task = family_of(example.question_type)
+    family, task = family_of(example.question_type, example.qid)
     solution = load(family.text_solver)(example.system_prompt, example.user_prompt)
     reason = solution.reason
     found = solution.answer
@@ -142,7 +142,7 @@ def open_journal(examples: Path) -> Iterator[Journal | None]:
 
 
 def _key(example: Example) -> str:
-    family, _ = family_of(example.question_type)
+    family, _ = family_of(example.question_type, example.qid)
     prompts = prompt_sha256(example.system_prompt, example.user_prompt)
     return digest([example.qid, prompts, example.question, example.answer, _source_of(family.text_solver)])
 

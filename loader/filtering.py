@@ -30,7 +30,7 @@ from gniah.loader.pieces import (
 from gniah.loader.shards import shard_files
 from gniah.loader.workers import Advance, each_done
 from gniah.loader.workplace import Piece, Workplace, work_settings
-from gniah.records.errors import ImpossibleRequest
+from gniah.records.errors import ImpossibleRequest, UsageFault
 from gniah.records.files import machine_trouble, whole_folder
 from gniah.records.manifests import Manifest, RunClock
 
@@ -111,6 +111,8 @@ def _kept_work(work: Workplace, report: Callable[[str], None]) -> Iterator[None]
     """Say what is kept when the user stops the work, and keep nothing that is of no use."""
     try:
         yield
+    except UsageFault:  # the folder is not ours
+        raise
     except ImpossibleRequest:
         work.remove()
         raise

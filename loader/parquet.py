@@ -192,6 +192,12 @@ def engine_trouble(path: Path) -> Iterator[None]:
         raise EnvironmentFault(f"{path}: {_first_line(error)}", remedy="check the disk and the path") from None
     except duckdb.InvalidInputException as error:
         raise InputError(f"{path}: {_first_line(error)}", remedy="make the file again") from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except RuntimeError as error:
+        if "interrupted" in str(error):  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _merged(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, int, int, list[int]]]:

@@ -8,20 +8,23 @@ found is always right. The JSON file of a piece is written last: a piece without
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import platform
-import secrets
+import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from gniah.records.canonical import digest
+from gniah.records.errors import UsageFault
 from gniah.records.files import PART_SUFFIX, machine_trouble, sha256_file, whole_file
 from gniah.records.manifests import package_version
 
@@ -29,10 +32,20 @@ SETTINGS_NAME = "settings.json"
 # The number of the form of pieces. Whatever changes their files or facts needs a new one.
 FORM = 1
 
+_OURS = re.compile(
+    r"settings\.json|eligible\.npy|\..+\.part|(papers|citations|merged)-\w+\.(jsonl|npy|csv|parquet|json)"
+)
+_DRAFTS = itertools.count()
+
 
 def work_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all but the shards that pieces are a function of: the settings, and the versions that read them."""
-    versions = {"gniah": package_version(), "python": platform.python_version(), "unicode": unicodedata.unidata_version}
+    versions = {
+        "gniah": package_version(),
+        "python": platform.python_version(),
+        "unicode": unicodedata.unidata_version,
+        "duckdb": metadata.version("duckdb"),
+    }
     return {**settings, "form": FORM, **versions}
 
 
@@ -54,7 +67,14 @@ class Workplace:
     settings: Mapping[str, Any]
 
     def begin(self, report: Callable[[str], None]) -> None:
-        """Make the folder, and clear what a killed process left half-written and what is of other settings."""
+        """Make the folder, and clear what a killed process left half-written and what is of other settings.
+
+        Raises UsageFault when something else has its name.
+        """
+        if (foreign := self._foreign()) is not None:
+            raise UsageFault(
+                f"{foreign}: is in the way of unfinished work", remedy="move it, or choose another folder with --out"
+            )
         with machine_trouble(self.folder):
             if self.folder.exists() and (was := _read(self.folder / SETTINGS_NAME)) != self.settings:
                 if was is not None:
@@ -68,12 +88,12 @@ class Workplace:
 
     def tidy(self) -> None:
         """Remove what processes that were ended left half-written."""
-        for entry in self.folder.glob(".*"):
+        for entry in self.folder.glob(f".*{PART_SUFFIX}"):
             _remove(entry)
 
     def remove(self) -> None:
         """Remove the folder: the work is done, or of no use."""
-        if self.folder.exists():
+        if self.folder.exists() and self._foreign() is None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def key(self, **function_of: object) -> str:
@@ -94,7 +114,8 @@ class Workplace:
     def match(self, kind: str, shards: Sequence[Path], jobs: int, key_of: Callable[[str], str]) -> dict[Path, Piece]:
         """Return the shards that were read already, each with its piece; remove the pieces of this kind of no use."""
         sizes = {facts["shard"]["bytes"] for facts in self._facts(kind)}
-        known = [path for path in shards if path.stat().st_size in sizes]
+        with machine_trouble(self.folder):
+            known = [path for path in shards if path.stat().st_size in sizes]
         with ThreadPoolExecutor(max(jobs, 1)) as executor:
             hashes = list(executor.map(sha256_file, known))
         found = {
@@ -112,7 +133,7 @@ class Workplace:
     @contextlib.contextmanager
     def drafts(self, count: int) -> Iterator[list[Path]]:
         """Give paths to write the files of a piece to; what `keep` did not take is removed at the end."""
-        paths = [self.folder / f".{secrets.token_hex(6)}{PART_SUFFIX}" for _ in range(count)]
+        paths = [self.folder / f".{os.getpid()}-{next(_DRAFTS)}{PART_SUFFIX}" for _ in range(count)]
         try:
             yield paths
         finally:
@@ -130,6 +151,14 @@ class Workplace:
         with whole_file(self.folder / f"{name}.json") as stream:  # flushes the names in the folder too
             stream.write(orjson.dumps({"key": key, "files": written, "facts": facts}))
         return Piece(name, key, files, facts)
+
+    def _foreign(self) -> Path | None:
+        """Return something here that is not ours, so that nobody's files are ever removed by mistake."""
+        if not self.folder.exists():
+            return None
+        if not self.folder.is_dir():
+            return self.folder
+        return next((path for path in sorted(self.folder.iterdir()) if not _OURS.fullmatch(path.name)), None)
 
     def _facts(self, kind: str) -> Iterator[Mapping[str, Any]]:
         for path in self.folder.glob(f"{kind}-*.json"):

@@ -29,6 +29,8 @@ from gniah.records.manifests import package_version
 
 INTERRUPTED = 130
 LOG = logging.getLogger("gniah")
+# Whether a path can be read is found out where it is read: click would call a lack of permission wrong use.
+GIVEN_PATH = click.Path(path_type=Path, readable=False)
 
 
 class LazyGroup(click.Group):
@@ -88,7 +90,9 @@ def _name_variables(command: click.Command, ctx: click.Context, name: str) -> No
             option.envvar = "_".join((ctx.auto_envvar_prefix, name.replace("-", "_"), public)).upper()
 
 
-def _by_argument(section: Mapping[str, Mapping[str, Any]], name: str, command: click.Command) -> dict[str, Any]:
+def _by_argument(
+    section: Mapping[str, Mapping[str, Any]], name: str, command: click.Command, path: Path
+) -> dict[str, Any]:
     """Return a section of TOML with the settings of one command under the names of the arguments they fill.
 
     Raises InputError for a setting that is no option of the command.
@@ -98,7 +102,7 @@ def _by_argument(section: Mapping[str, Mapping[str, Any]], name: str, command: c
     unknown = [setting for setting in given if setting not in options]
     if unknown:
         raise InputError(
-            f"the TOML file sets {unknown[0]!r}, and {name} has no such option",
+            f"{path}: sets {unknown[0]!r}, and {name} has no such option",
             remedy=f"options of {name}: {', '.join(option.replace('_', '-') for option in options)}",
         )
     return {**section, name: {options[setting].name: value for setting, value in given.items()}}
@@ -113,7 +117,7 @@ def program(name: str, summary: str, lazy: Callable[[], Mapping[str, CommandSpec
             section = _settings_of(config, name)
             called = ctx.invoked_subcommand or ""
             command = group.get_command(ctx, called)
-            ctx.default_map = _by_argument(section, called, command) if command else section
+            ctx.default_map = _by_argument(section, called, command, config) if command else section
 
     group = LazyGroup(
         name=name,
@@ -123,10 +127,10 @@ def program(name: str, summary: str, lazy: Callable[[], Mapping[str, CommandSpec
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         params=[
             click.Option(["-v", "--verbose"], count=True, help="Say more; twice for everything."),
-            click.Option(["--log-file"], type=click.Path(path_type=Path), help="Also write all messages to this file."),
+            click.Option(["--log-file"], type=GIVEN_PATH, help="Also write all messages to this file."),
             click.Option(
                 ["--config"],
-                type=click.Path(path_type=Path),
+                type=GIVEN_PATH,
                 envvar="GNIAH_CONFIG",
                 help=f'TOML file with settings, as in [{name}.COMMAND] option = "value".',
             ),

@@ -77,15 +77,18 @@ def families() -> Mapping[str, Family]:
     return found
 
 
-def family_of(question_type: str) -> tuple[Family, Task]:
-    """Return the family and task of an example by its question type. Raises InputError when none knows it."""
+def family_of(question_type: str, where: str = "") -> tuple[Family, Task]:
+    """Return the family and task of an example by its question type. Raises InputError when none knows it.
+
+    `where` names the example in that error.
+    """
     for family in families().values():
         task = family.task_of(question_type)
         if task is not None:
             return family, task
     known = ", ".join(sorted(task.question_type for family in families().values() for task in family.tasks))
     raise InputError(
-        f"no installed family knows the question type {question_type!r}; known are {known}",
+        f"{where}{': ' if where else ''}no installed family knows the question type {question_type!r}; known are {known}",
         remedy="install the package of its family, or upgrade gniah",
     )
 

@@ -1,84 +1,31 @@
-"""A small real benchmark, made once by the commands that a user would type, and how tests call the programs."""
+"""A small real benchmark, made once by the commands that a user would type."""
 
 from __future__ import annotations
 
-import os
-import subprocess
+import importlib.util
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from gniah.loader.shipped import rfc_shards
 
-_ROOMS = {
-    **dict.fromkeys(("filter", "import", "stats", "query", "cypher"), "loader"),
-    **dict.fromkeys(("run", "score"), "evaluator"),
-}
+# Makes the programs importable whatever the import mode, under one name.
+if "programs" not in sys.modules:
+    spec = importlib.util.spec_from_file_location("programs", Path(__file__).with_name("programs.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["programs"] = module
+    spec.loader.exec_module(module)
 
-
-@dataclass(frozen=True)
-class Finished:
-    """How a program ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
-@dataclass(frozen=True)
-class Rfc:
-    """What every step made of the shards that ship with gniah: real RFCs and the references among them."""
-
-    graph: Path
-    store: Path
-    paths: Path
-    bench: Path
-    run: Path
-    code: Path
-    cutoff: str
-
-    def example_words(self, out: Path, *more: str | Path) -> list[str | Path]:
-        """Return the command that builds examples like those of `bench`; later options overrule earlier ones."""
-        return [
-            *("examples", "--store", self.store, "--paths", self.paths, "--out", out, "--count", "8"),
-            *("--context-length", "3000", "--depths", "2,3", "--sizes", "7-9", "--vary", "question-format"),
-            *("--corpus", f"code={self.code}", *more),
-        ]
-
-
-def program_of(words: Sequence[str | Path]) -> list[str]:
-    """Return the words that start the program which has a command, the command's own words behind."""
-    command = next((str(word) for word in words if str(word) in _ROOMS), "")
-    module = f"gniah.{_ROOMS.get(command, 'generator')}.cli"
-    return [sys.executable, "-c", f"from {module} import main; main()", *map(str, words)]
-
-
-def call_program(*words: str | Path, **environment: str) -> Finished:
-    """Run a command in a process of its own."""
-    done = subprocess.run(
-        program_of(words),
-        check=False,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, **environment},
-    )
-    return Finished(done.returncode, done.stdout, done.stderr)
+from programs import Finished, Rfc, call_program
 
 
 @pytest.fixture(scope="session")
 def gniah() -> Callable[..., Finished]:
     """Run a command of any of the three programs in a process of its own."""
     return call_program
-
-
-@pytest.fixture(scope="session")
-def command_line() -> Callable[[Sequence[str | Path]], list[str]]:
-    """Return the words that start the program which has a command."""
-    return program_of
 
 
 @pytest.fixture(scope="session")
@@ -103,6 +50,3 @@ def rfc(tmp_path_factory: pytest.TempPathFactory) -> Rfc:
         done = call_program(*words)
         assert done.code == 0, done.err
     return made
-
-
-Environment = Mapping[str, str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from gniah.generator.corpora import Corpus
@@ -12,10 +11,9 @@ from gniah.generator.graphniah.asking import Asked, ask
 from gniah.generator.graphniah.experiments import task_name
 from gniah.generator.graphniah.growth import Component, Neighbourhoods
 from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
-from gniah.generator.graphniah.prompts import BLOCK_SEPARATOR
 from gniah.generator.graphniah.subgraphs import Sampled, SubgraphSampler, visible
-from gniah.generator.packing import Distractor, NeedlesTooLong, Pack, Packed, pack_plainly
-from gniah.generator.tokenizers import request_counts
+from gniah.generator.packing import Distractor, NeedlesTooLong, Pack, Packed, pack
+from gniah.generator.requests import Request
 from gniah.records.errors import ImpossibleRequest
 from gniah.records.examples import Example, Option
 from gniah.records.families import family_of
@@ -43,7 +41,7 @@ class Built:
 class ExampleBuilder:
     """Builds examples. One for each process; `pack` is the way of packing, and every way gives the same result."""
 
-    def __init__(self, materials: Materials, *, pack: Pack = pack_plainly, strict_fill: bool = False) -> None:
+    def __init__(self, materials: Materials, *, pack: Pack = pack, strict_fill: bool = False) -> None:
         self.materials = materials
         self._neighbourhoods = Neighbourhoods(materials.store)
         self._pack = pack
@@ -89,11 +87,11 @@ class Building:
             asked, needles = self._written(sampled, attempt)
             further: list[Component] = []
             texts = [needle.text for needle in needles]
-            count = partial(self._count, asked.question)
+            request = self._request(asked.question)
             distractors = self._distractors(sampled, attempt, further)
             order = Stream(self._qid, "order")
             try:
-                packed = self._pack(texts, distractors, self._settings.context_length, count, order)
+                packed = self._pack(texts, distractors, self._settings.context_length, request, order)
             except NeedlesTooLong as error:
                 self._restarts["needles too long"] += 1
                 longest = max(error.counts.values())
@@ -117,8 +115,8 @@ class Building:
         if sampled is None:
             return None
         asked, needles = self._written(sampled, attempt)
-        counts = self._count(asked.question, [needle.text for needle in needles])
-        empty = self._count(asked.question, [])
+        request = self._request(asked.question)
+        counts, empty = request([needle.text for needle in needles]), request([])
         label = max(counts, key=lambda name: counts[name])
         return empty[label], counts[label]
 
@@ -145,14 +143,10 @@ class Building:
             source = {"backbone": list(component.backbone), "papers": [identifier for identifier, _ in blocks]}
             yield Distractor(source, tuple(text for _, text in blocks))
 
-    def _count(self, question: str, texts: Sequence[str]) -> dict[str, int]:
-        system, user = self._prompts(question, texts)
-        return request_counts(self._materials.tokenizers, system, user)
-
-    def _prompts(self, question: str, texts: Sequence[str]) -> tuple[str, str]:
+    def _request(self, question: str) -> Request:
         templates = self._materials.templates
-        user = templates.user_prompt(self._task, question, BLOCK_SEPARATOR.join(texts))
-        return templates.system[self._task], user
+        head, tail = templates.around_context(self._task, question)
+        return Request(tuple(self._materials.tokenizers), templates.system[self._task], head, tail)
 
     def _title(self, identifier: int) -> str:
         return self._sampler.neighbourhoods.paper(identifier).title
@@ -203,7 +197,8 @@ class Building:
         further: Sequence[Component],
         attempt: int,
     ) -> Built:
-        system, user = self._prompts(asked.question, [block.text for block in packed.blocks])
+        request = self._request(asked.question)
+        system, user = request.system_prompt, request.user_prompt([block.text for block in packed.blocks])
         options = tuple(Option(letter, self._title(paper)) for letter, paper in asked.options) or None
         _, task = family_of(self._settings.question_type)
         config = self._settings.config()

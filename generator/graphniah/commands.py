@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gniah.records.command_line import emit, emit_json, say, table
+from gniah.records.command_line import GIVEN_PATH, emit, emit_json, say, table
 from gniah.records.errors import UsageFault
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder.")
 _SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Names all random draws.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
-_FOLDER = click.Path(path_type=Path)
 
 
 if TYPE_CHECKING:
@@ -37,8 +36,9 @@ class Integers(_Typed[tuple[int, ...]]):
         """Return the integers in the order given."""
         if isinstance(value, tuple):
             return value
+        items = value if isinstance(value, list) else str(value).split(",")  # a list in a file of settings
         try:
-            return tuple(int(item) for item in str(value).split(","))
+            return tuple(int(str(item)) for item in items)
         except ValueError:
             self.fail(f"{value!r} is not a list of integers such as 4,8,16", param, ctx)
 
@@ -50,7 +50,10 @@ class Names(_Typed[tuple[str, ...]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         """Return the names in the order given."""
-        return value if isinstance(value, tuple) else tuple(item.strip() for item in str(value).split(",") if item)
+        if isinstance(value, tuple):
+            return value
+        items = map(str, value) if isinstance(value, list) else str(value).split(",")
+        return tuple(item.strip() for item in items if item)
 
 
 class Range(_Typed[tuple[int, int]]):
@@ -86,7 +89,7 @@ class Part(_Typed[tuple[int, int]]):
 
 @click.command("paths")
 @_STORE
-@click.option("--out", required=True, type=_FOLDER, help="Where the pools go, one folder for each depth.")
+@click.option("--out", required=True, type=GIVEN_PATH, help="Where the pools go, one folder for each depth.")
 @click.option("--depths", type=Integers(), default="4,8,16,32", show_default=True, help="Question depths k.")
 @click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Paths for each depth.")
 @click.option("--max-uses", type=click.IntRange(1), default=100, show_default=True, help="Paths on one paper at most.")
@@ -134,8 +137,8 @@ def paths(
 
 @click.command("examples")
 @_STORE
-@click.option("--paths", "path_folder", required=True, type=_FOLDER, help="What gniah-gen paths wrote.")
-@click.option("--out", required=True, type=_FOLDER, help="Where the benchmark goes.")
+@click.option("--paths", "path_folder", required=True, type=GIVEN_PATH, help="What gniah-gen paths wrote.")
+@click.option("--out", required=True, type=GIVEN_PATH, help="Where the benchmark goes.")
 @click.option("--count", type=click.IntRange(1), required=True, help="Slots of the list.")
 @click.option("--context-length", type=click.IntRange(1), required=True, help="L: tokens of a whole request.")
 @click.option("--name", default="mixed", show_default=True, help="The name of the list.")
@@ -268,8 +271,8 @@ def _report(produced: Produced, out: Path, as_json: bool) -> None:
 
 
 @click.command("merge")
-@click.argument("parts", nargs=-1, required=True, type=_FOLDER)
-@click.option("--out", required=True, type=_FOLDER, help="Where the whole benchmark goes.")
+@click.argument("parts", nargs=-1, required=True, type=GIVEN_PATH)
+@click.option("--out", required=True, type=GIVEN_PATH, help="Where the whole benchmark goes.")
 @_JSON
 def merge(parts: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Put together what several machines built with gniah-gen examples --part.
@@ -284,8 +287,8 @@ def merge(parts: tuple[Path, ...], out: Path, as_json: bool) -> None:
 
 
 @click.command("none-variants")
-@click.argument("bench", type=_FOLDER)
-@click.option("--out", required=True, type=_FOLDER, help="Where the converted examples go.")
+@click.argument("bench", type=GIVEN_PATH)
+@click.option("--out", required=True, type=GIVEN_PATH, help="Where the converted examples go.")
 @click.option("--first", type=click.IntRange(1), help="Convert only the first so many multiple-choice examples.")
 @click.option(
     "--tokenizer",
@@ -313,7 +316,7 @@ def none_variants(
 
 
 @click.command("audit")
-@click.argument("pool", type=_FOLDER)
+@click.argument("pool", type=GIVEN_PATH)
 @_STORE
 @_JSON
 def audit(pool: Path, store: str, as_json: bool) -> None:
@@ -347,10 +350,10 @@ def audit(pool: Path, store: str, as_json: bool) -> None:
 
 
 @click.command("show")
-@click.argument("pool", type=_FOLDER)
+@click.argument("pool", type=GIVEN_PATH)
 @click.argument("qid")
 @_STORE
-@click.option("--svg", type=_FOLDER, help="Also draw its subgraph into this file, the true path marked.")
+@click.option("--svg", type=GIVEN_PATH, help="Also draw its subgraph into this file, the true path marked.")
 def show(pool: Path, qid: str, store: str, svg: Path | None) -> None:
     """Print one example for a person: question, answer, and the lines of the prompt that prove it.
 
@@ -368,15 +371,16 @@ def show(pool: Path, qid: str, store: str, svg: Path | None) -> None:
 
     record = find_record(pool_path(pool), qid)
     with open_store(store) as graph:
-        emit(printable(shown(record, graph)))
+        text = shown(record, graph)
         if svg is not None:
             with whole_file(svg) as stream:
                 stream.write(picture_of(record, graph).encode("utf-8"))
             say(f"{svg}: written")
+        emit(printable(text))
 
 
 @click.command("quickstart")
-@click.option("--out", type=_FOLDER, default=Path("gniah-quickstart"), show_default=True, help="Where all files go.")
+@click.option("--out", type=GIVEN_PATH, default=Path("gniah-quickstart"), show_default=True, help="Where all files go.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="How many processes.")
 def quickstart(out: Path, jobs: int) -> None:
     """Run the whole job on a small real graph: RFCs since 2010 and the references among them.

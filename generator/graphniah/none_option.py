@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -62,7 +62,8 @@ def write_none_variants(
     """
     clock = RunClock()
     tokenizers = load_tokenizers(tokenizer_names)
-    inputs = {record.qid: dict(record.inputs) for record in read_pool(pool_path(bench))}
+    pool = pool_path(bench)
+    inputs = {record.qid: dict(record.inputs) for record in read_pool(pool)}
     source = Manifest.read(bench, BENCH_SCHEMA)
     count = 0
     value = hashlib.sha256()
@@ -73,8 +74,9 @@ def write_none_variants(
         with whole_file(out / "examples.jsonl") as stream:
             for example in islice(_multiple_choice(bench), first):
                 _check_labels(example, tokenizers)
-                texts = _templates_of(example, inputs[example.qid], templates)
-                line = json_line(none_variant(example, inputs[example.qid], tokenizers, texts).to_json())
+                made_from = _inputs_of(example, inputs, pool)
+                texts = _templates_of(example, made_from, templates)
+                line = json_line(none_variant(example, made_from, tokenizers, texts).to_json())
                 stream.write(line)
                 value.update(line)
                 count += 1
@@ -95,10 +97,17 @@ def _multiple_choice(bench: Path) -> Iterator[Example]:
             yield example
 
 
+def _inputs_of(example: Example, inputs: Mapping[str, dict[str, Any]], pool: Path) -> dict[str, Any]:
+    found = inputs.get(example.qid)
+    if found is None:
+        raise InputError(f"{pool}: lacks the example {example.qid}", remedy="build the examples again")
+    return found
+
+
 def _templates_of(example: Example, inputs: dict[str, Any], given: str | None) -> TemplateSet:
     """Return the template set that an example was written with. Raises UsageFault when the one at hand is another."""
     texts = load_templates(given or str(example.config["template_set"]))
-    if texts.digest != inputs["templates"]:
+    if texts.digest != inputs.get("templates"):
         raise UsageFault(
             f"the template set {texts.name!r} is not the one that {example.qid} was written with",
             remedy="give its file with --templates",

@@ -92,8 +92,8 @@ def sample_pools(
     out: Path,
     *,
     depths: Sequence[int],
-    count: int,
-    seed: int,
+    count: int = 1000,
+    seed: int = 1,
     max_uses: int = 100,
     allow_fewer: bool = False,
 ) -> list[SampledPool]:

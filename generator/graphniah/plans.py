@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from gniah.cypher import open_store
@@ -202,6 +202,13 @@ def read_plan(path: Path) -> dict[str, Any]:
     """Read a plan file. Raises InputError."""
     value = read_json(path)
     check_schema(value.get("schema"), PLAN_SCHEMA, str(path))
+    for name, kind in (("content", dict), ("path", str), ("slots", list)):
+        if not isinstance(value.get(name), kind):
+            raise InputError(
+                f"{path}: not a whole plan: {name!r} is missing", remedy="remove the folder, and build again"
+            )
+    if not PurePosixPath(value["path"]).parts or {"..", "/"}.intersection(PurePosixPath(value["path"]).parts):
+        raise InputError(f"{path}: 'path' leads out of the folder", remedy="remove the folder, and build again")
     return value
 
 

@@ -14,7 +14,7 @@ from gniah.records.files import read_json
 from gniah.records.manifests import check_schema
 
 TEMPLATES_SCHEMA = "gniah/templates/1"
-BLOCK_SEPARATOR = "\n\n"
+_CONTEXT = "{context}"
 _PLACE = re.compile(r"\{(\w+)\}")
 _SHIPPED = Path(__file__).parent / "templates"
 
@@ -47,8 +47,14 @@ class TemplateSet:
 
     def user_prompt(self, task: str, question: str, context: str) -> str:
         """Return the user's message."""
-        parts = {"question": question, "context": context, "reminder": self.reminder[task]}
-        return filled(self.user, parts)
+        before, after = self.around_context(task, question)
+        return before + context + after
+
+    def around_context(self, task: str, question: str) -> tuple[str, str]:
+        """Return what stands before and after the context in the user's message."""
+        before, _, after = self.user.partition(_CONTEXT)
+        parts = {"question": question, "reminder": self.reminder[task]}
+        return filled(before, parts), filled(after, parts)
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
@@ -81,6 +87,11 @@ def _read(value: Mapping[str, Any], where: str) -> TemplateSet:
         if name not in value:
             raise InputError(f"{where}: a template set needs {name!r}")
         texts[name] = value[name]
+    for name in ("name", "option", "none_option", "user"):
+        if not isinstance(texts[name], str):
+            raise InputError(f"{where}: {name!r} must be a text, found {type(texts[name]).__name__}")
+    if not isinstance(texts["user"], str) or texts["user"].count(_CONTEXT) != 1:
+        raise InputError(f"{where}: 'user' needs the place {_CONTEXT} once")
     for name in ("system", "question", "reminder"):
         for task in ("yes-no", "multiple-choice", "counting"):
             if not isinstance(texts[name], Mapping) or not isinstance(texts[name].get(task), str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from gniah.generator.graphniah.building import Built
 from gniah.generator.graphniah.experiments import LIST_SCHEMA, task_name
 from gniah.records.errors import InputError
 from gniah.records.examples import Example
-from gniah.records.files import json_document, json_line, remove_leftovers, whole_file
+from gniah.records.files import json_document, json_line, read_json_lines, remove_leftovers, whole_file
 from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 
 BENCH_SCHEMA = "gniah/bench/1"
@@ -55,15 +54,15 @@ def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], cloc
         files = {name: stack.enter_context(whole_file(out / f"{name}.jsonl")) for name in _PUBLISHED}
         offset = 0
         for qid, experiments in uses.items():
-            record, example = _read_piece(pieces[qid])
+            line, example, record = _read_piece(pieces[qid])
             published = json_line(example.with_experiments(tuple(experiments)).to_json())
-            files["pool"].write(record)
+            files["pool"].write(line)
             files["examples"].write(published)
-            files["pool.index"].write(json_line({"qid": qid, "offset": offset, "length": len(record)}))
-            offset += len(record)
-            hashes["pool"].update(record)
+            files["pool.index"].write(json_line({"qid": qid, "offset": offset, "length": len(line)}))
+            offset += len(line)
+            hashes["pool"].update(line)
             hashes["examples"].update(published)
-            summary.add(example, json.loads(record))
+            summary.add(example, record)
         path = out / str(plan["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(path)
@@ -117,9 +116,14 @@ def _find_pieces(qids: Iterable[str], works: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
-def _read_piece(path: Path) -> tuple[bytes, Example]:
-    record, _, example = path.read_bytes().partition(b"\n")
-    return record + b"\n", Example.from_json(json.loads(example), str(path))
+def _read_piece(path: Path) -> tuple[bytes, Example, Mapping[str, Any]]:
+    lines = [value for _, value in read_json_lines(path)]
+    if len(lines) != 2:
+        raise InputError(
+            f"{path}: has {len(lines)} lines, and an example has 2", remedy="remove it, and build it again"
+        )
+    record, published = lines
+    return json_line(record), Example.from_json(published, str(path)), record
 
 
 class _Summary:

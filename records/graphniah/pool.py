@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -160,12 +161,16 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 def _component(value: Mapping[str, Any]) -> ComponentRecord:
     edges: Sequence[Sequence[int]] = value["edges"]
-    return ComponentRecord(
+    component = ComponentRecord(
         value["role"],
         tuple(value["backbone"]),
         tuple(value["papers"]),
         tuple((citing, cited) for citing, cited in edges),
     )
+    for identifier in chain(component.backbone, component.papers, *component.edges):
+        if type(identifier) is not int:
+            raise TypeError(f"a component has the paper {identifier!r}")
+    return component
 
 
 def pool_path(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,6 +105,10 @@ class Settings:
             found = getattr(settings, name)
             if not isinstance(found, kind) or isinstance(found, bool):
                 raise InputError(f"{where}: the config has {name} {found!r}, which is no {kind.__name__}")
+        try:
+            datetime.date.fromisoformat(settings.cutoff_date)
+        except ValueError:
+            raise InputError(f"{where}: the config has cutoff_date {settings.cutoff_date!r}, which is no day") from None
         return settings
 
 

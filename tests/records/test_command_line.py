@@ -251,7 +251,7 @@ def test_a_misspelt_setting_is_refused(small: Run, place: Path) -> None:
     (place / "settings.toml").write_text("[gniah-small.show]\nsead = 2\n", encoding="utf-8")
     done = small("--config", "settings.toml", "show")
     assert (done.returncode, done.stdout) == (3, "")
-    assert "the TOML file sets 'sead', and show has no such option" in done.stderr
+    assert "sets 'sead', and show has no such option" in done.stderr
     assert "options of show: seed, name, long-word" in done.stderr
 
 
@@ -328,3 +328,19 @@ def test_wide_characters_are_counted_as_two_columns() -> None:
         "ab    2",
         "e\u0301e    3",
     ]
+
+
+def test_outside_of_a_program_messages_go_to_the_logger_alone() -> None:
+    code = """
+import logging
+from gniah.records.command_line import Progress, say
+say("first")
+kept = logging.getLogger("gniah")
+kept.addHandler(logging.StreamHandler())
+kept.setLevel(logging.INFO)
+say("second")
+with Progress("work") as progress:
+    progress.advance()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert (done.stdout, done.stderr) == ("", "second\n")

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gniah.records.errors import InputError
-from gniah.records.examples import FIELDS, Example, Option, examples_path, read_examples
+from gniah.records.examples import FIELDS, Example, Option, examples_path, read_examples, write_examples
 from gniah.records.files import json_line
 
 
@@ -36,6 +37,20 @@ def test_round_trip_with_and_without_options(tmp_path: Path) -> None:
     path = tmp_path / "examples.jsonl"
     path.write_bytes(b"".join(json_line(item.to_json()) for item in written))
     assert list(read_examples(path)) == written
+
+
+def test_what_is_written_is_read_back_and_half_of_it_is_not_there(tmp_path: Path) -> None:
+    written = [example(), example(options=None, answer="YES")]
+    assert write_examples(tmp_path / "examples.jsonl", iter(written)) == 2
+    assert list(read_examples(tmp_path / "examples.jsonl")) == written
+
+    def broken() -> Iterator[Example]:
+        yield example()
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        write_examples(tmp_path / "other.jsonl", broken())
+    assert [path.name for path in tmp_path.iterdir()] == ["examples.jsonl"]
 
 
 def test_the_published_fields_are_the_cards_in_its_order() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gniah.generator.graphniah.prompts import BLOCK_SEPARATOR, load_templates
+from gniah.generator.graphniah.prompts import load_templates
 from gniah.generator.graphniah.rendering import (
     TitleRegister,
     paper_block,
@@ -22,6 +22,7 @@ from gniah.generator.graphniah.rendering import (
     written_date,
 )
 from gniah.generator.graphniah.text_solver import Identity, TextGraph, normalise, rebuild, solve
+from gniah.generator.requests import BLOCK_SEPARATOR
 from gniah.records.families import Solution
 from gniah.records.papers import Paper
 from gniah.records.streams import Stream
