@@ -88,7 +88,8 @@ def family_of(question_type: str, where: str = "") -> tuple[Family, Task]:
             return family, task
     known = ", ".join(sorted(task.question_type for family in families().values() for task in family.tasks))
     raise InputError(
-        f"{where}{': ' if where else ''}no installed family knows the question type {question_type!r}; known are {known}",
+        f"{where}{': ' if where else ''}no installed family knows the question type {question_type!r}; known are "
+        f"{known}",
         remedy="install the package of its family, or upgrade gniah",
     )
 

@@ -39,8 +39,10 @@ def rfc(tmp_path_factory: pytest.TempPathFactory) -> Rfc:
         shards.cutoff.isoformat(),
     )
     steps: Sequence[Sequence[str | Path]] = (
-        ("filter", "--papers", shards.papers, "--citations", shards.citations, "--cutoff", made.cutoff)
-        + ("--out", made.graph),
+        [
+            *("filter", "--papers", shards.papers, "--citations", shards.citations),
+            *("--cutoff", made.cutoff, "--out", made.graph),
+        ],
         ("import", made.graph, "--store", made.store),
         ("paths", "--store", made.store, "--out", made.paths, "--depths", "2,3", "--count", "100"),
         made.example_words(made.bench),

@@ -202,13 +202,12 @@ def read_plan(path: Path) -> dict[str, Any]:
     """Read a plan file. Raises InputError."""
     value = read_json(path)
     check_schema(value.get("schema"), PLAN_SCHEMA, str(path))
+    remedy = "remove the folder, and build again"
     for name, kind in (("content", dict), ("path", str), ("slots", list)):
         if not isinstance(value.get(name), kind):
-            raise InputError(
-                f"{path}: not a whole plan: {name!r} is missing", remedy="remove the folder, and build again"
-            )
-    if not PurePosixPath(value["path"]).parts or {"..", "/"}.intersection(PurePosixPath(value["path"]).parts):
-        raise InputError(f"{path}: 'path' leads out of the folder", remedy="remove the folder, and build again")
+            raise InputError(f"{path}: not a whole plan: it lacks {name!r}", remedy=remedy)
+    if {"..", "/"}.intersection(PurePosixPath(value["path"]).parts):
+        raise InputError(f"{path}: 'path' leads out of the folder", remedy=remedy)
     return value
 
 

@@ -119,9 +119,7 @@ def _find_pieces(qids: Iterable[str], works: Sequence[Path]) -> dict[str, Path]:
 def _read_piece(path: Path) -> tuple[bytes, Example, Mapping[str, Any]]:
     lines = [value for _, value in read_json_lines(path)]
     if len(lines) != 2:
-        raise InputError(
-            f"{path}: has {len(lines)} lines, and an example has 2", remedy="remove it, and build it again"
-        )
+        raise InputError(f"{path}: has {len(lines)} lines, and an example has 2", remedy="remove it, and build again")
     record, published = lines
     return json_line(record), Example.from_json(published, str(path)), record
 

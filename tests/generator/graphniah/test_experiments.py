@@ -116,7 +116,7 @@ def test_lists_share_examples_through_equal_settings_with_equal_index(list_of: M
 
 
 def test_the_path_is_that_of_the_dataset_card(list_of: MakeList) -> None:
-    assert list_of(depths=(8, 4, 8), context_length=200_000, name="node-count").path == (
+    assert list_of(depths=(8, 4), context_length=200_000, name="node-count").path == (
         "cutoff_date=2010-01-01/hops=10-22/context_length=200k/seed=1/alpha=0.1/vary=node-count/experiment.jsonl"
     )
     assert (written_length(922_000), written_length(2500)) == ("922k", "2500")

@@ -37,6 +37,10 @@ class Words:
 
     name = label = "words"
     digest = digest("words")
+    adds = False
+
+    def joined(self, block: str) -> bool:
+        return True
 
     def count(self, text: str) -> int:
         return len(text.split())
