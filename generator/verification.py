@@ -110,8 +110,9 @@ class Journal:
     def _take(self, line: bytes) -> None:
         try:
             value = json.loads(line)
-            self._known[value.pop("key")] = Verdict(**value)
-        except (ValueError, TypeError, KeyError):
+            key = value.pop("key")
+            self._known[key] = Verdict(**value)
+        except (ValueError, TypeError, KeyError, AttributeError):
             return  # a line that cannot be read is a verdict to be found again
 
     def _write(self, key: str, verdict: Verdict) -> None:

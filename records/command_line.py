@@ -85,6 +85,9 @@ def _option_names(command: click.Command) -> dict[str, click.Option]:
 
 def _name_variables(command: click.Command, ctx: click.Context, name: str) -> None:
     """Let an option's environment variable be called as the option is, and not as the argument it fills."""
+    if isinstance(command, click.Group):
+        for inner, its_command in command.commands.items():
+            _name_variables(its_command, ctx, f"{name}_{inner}")
     for public, option in _option_names(command).items():
         if public != option.name and option.envvar is None and ctx.auto_envvar_prefix:
             option.envvar = "_".join((ctx.auto_envvar_prefix, name.replace("-", "_"), public)).upper()
@@ -97,15 +100,20 @@ def _by_argument(
 
     Raises InputError for a setting that is no option of the command.
     """
-    options = _option_names(command)
     given = {setting.replace("-", "_"): value for setting, value in section.get(name, {}).items()}
+    inner: dict[str, Any] = {}
+    if isinstance(command, click.Group):  # [gniah-load.neo4j.start]: a table of each of its commands
+        inner = {word: given.pop(word) for word in list(given) if word in command.commands}
+        for word in inner:
+            inner = _by_argument(inner, word, command.commands[word], path)
+    options = _option_names(command)
     unknown = [setting for setting in given if setting not in options]
     if unknown:
         raise InputError(
             f"{path}: sets {unknown[0]!r}, and {name} has no such option",
             remedy=f"options of {name}: {', '.join(option.replace('_', '-') for option in options)}",
         )
-    return {**section, name: {options[setting].name: value for setting, value in given.items()}}
+    return {**section, name: {**inner, **{options[setting].name: value for setting, value in given.items()}}}
 
 
 def program(name: str, summary: str, lazy: Callable[[], Mapping[str, CommandSpec]]) -> LazyGroup:

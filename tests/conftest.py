@@ -11,15 +11,16 @@ import pytest
 
 from gniah.loader.shipped import rfc_shards
 
-# Makes the programs importable whatever the import mode, under one name.
-if "programs" not in sys.modules:
-    spec = importlib.util.spec_from_file_location("programs", Path(__file__).with_name("programs.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["programs"] = module
-    spec.loader.exec_module(module)
+# Makes the modules beside this one importable whatever the import mode, each under one name.
+for _name in ("programs", "places"):
+    if _name not in sys.modules:
+        _spec = importlib.util.spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
+        assert _spec is not None and _spec.loader is not None
+        _module = importlib.util.module_from_spec(_spec)
+        sys.modules[_name] = _module
+        _spec.loader.exec_module(_module)
 
-from programs import Finished, Rfc, call_program
+from programs import Finished, Rfc, call_program  # noqa: E402
 
 
 @pytest.fixture(scope="session")

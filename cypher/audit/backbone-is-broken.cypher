@@ -1,9 +1,9 @@
-// Two neighbours on the backbone of a task component are not connected in the text.
-MATCH (e:Example)-[:HAS_COMPONENT]->(c:Component)-[m:CONTAINS]->(p:Paper), (c)-[n:CONTAINS]->(q:Paper)
-WHERE c.role <> 'distractor' AND n.step = m.step + 1 AND n.step < 3 * e.k - 2
-OPTIONAL MATCH (p)-[t:IN_TEXT]-(q)
-WHERE t.qid = e.qid
-WITH e, c, m.step AS step, count(t) AS links
+// Two neighbours on the backbone of a task component are not connected in the text by one citation.
+MATCH (e:Example)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(a:Appearance)
+WHERE c.role <> 'distractor' AND a.step < 3 * e.k - 3
+OPTIONAL MATCH (a)-[:IN_TEXT]-(b:Appearance)
+WHERE b.component = a.component AND b.step = a.step + 1
+WITH a, count(b) AS links
 WHERE links <> 1
-RETURN e.qid AS qid, c.number AS component, step, links
+RETURN a.qid AS qid, a.component AS component, a.step AS step, links
 ORDER BY qid, component, step

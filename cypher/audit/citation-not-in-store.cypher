@@ -1,5 +1,5 @@
 // The text of an example shows a citation that the store does not hold in this direction.
-MATCH (p:Paper)-[t:IN_TEXT]->(q:Paper)
+MATCH (p:Paper)<-[:OF]-(a:Appearance)-[:IN_TEXT]->(:Appearance)-[:OF]->(q:Paper)
 WHERE NOT EXISTS { MATCH (p)-[:CITES]->(q) }
-RETURN t.qid AS qid, p.corpusid AS citing, q.corpusid AS cited
+RETURN a.qid AS qid, p.corpusid AS citing, q.corpusid AS cited
 ORDER BY qid, citing, cited

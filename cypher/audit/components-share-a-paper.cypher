@@ -1,5 +1,6 @@
 // Two components of one example hold the same paper.
-MATCH (e:Example)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(p:Paper)<-[:CONTAINS]-(d:Component)
-WHERE d.qid = e.qid AND c.number < d.number
-RETURN e.qid AS qid, p.corpusid AS corpusid, c.number AS one, d.number AS other
+MATCH (:Component)-[:CONTAINS]->(a:Appearance)
+WITH a.qid AS qid, a.corpusid AS corpusid, min(a.component) AS one, max(a.component) AS other
+WHERE one <> other
+RETURN qid, corpusid, one, other
 ORDER BY qid, corpusid

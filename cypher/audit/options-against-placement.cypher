@@ -1,9 +1,9 @@
 // An option of a multiple-choice question is reachable and not the answer, or the answer and not reachable.
 MATCH (e:Example)-[o:HAS_OPTION]->(p:Paper)
 WHERE e.task = 'multiple-choice'
-OPTIONAL MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(p)
-WHERE c.role = 'source'
-WITH e, o.label AS label, p, count(c) AS reachable
+OPTIONAL MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(a:Appearance)
+WHERE c.role = 'source' AND a.corpusid = p.corpusid
+WITH e, o.label AS label, p, count(a) AS reachable
 WHERE (label = e.answer AND reachable <> 1) OR (label <> e.answer AND reachable <> 0)
 RETURN e.qid AS qid, label, p.corpusid AS corpusid, reachable
 ORDER BY qid, label

@@ -6,7 +6,6 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,10 @@ from gniah.records.errors import InputError, StoreError
 from gniah.records.graphniah.pool import PoolRecord, read_pool
 from gniah.records.graphniah.settings import Settings
 
-# Examples a graph: large enough that building it costs little, small enough that a hub's citations of all examples
-# stay few.
-BATCH = 100
+# What one graph holds at most: enough that building it costs little, and little enough that a hub, which stands in
+# many examples, does not make the joins over its citations large.
+BATCH_EXAMPLES = 100
+BATCH_PAPERS = 8_000
 _NO_TARGET = -1
 
 
@@ -79,7 +79,7 @@ def audit(records: Iterable[PoolRecord], store: GraphStore, *, where: str = "the
     examples = 0
     fitting = _fitting(records, store, where)
     with Progress("examples audited") as progress:
-        while batch := list(islice(fitting, BATCH)):
+        for batch in _batches(fitting):
             violations.extend(audit_records(batch, neighbourhoods))
             examples += len(batch)
             progress.advance(len(batch))
@@ -87,7 +87,7 @@ def audit(records: Iterable[PoolRecord], store: GraphStore, *, where: str = "the
 
 
 def audit_records(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> Iterator[Violation]:
-    """Yield each violation in some records."""
+    """Yield each violation in some records. Raises StoreError when the engine's joins are seen to lose rows."""
     with pool_graph(tables_of(records, neighbourhoods)) as graph:
         for name, query in graph.audits().items():
             for row in graph.run(query).dicts():
@@ -120,18 +120,23 @@ def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> 
         for label, paper in sorted(record.option_papers.items()):
             tables.add("HAS_OPTION", record.qid, paper, label)
             papers.add(paper)
-        for number, component in enumerate(record.components):
-            key = f"{record.qid}/{number}"
-            tables.add("Component", key, record.qid, number, component.role)
-            tables.add("HAS_COMPONENT", record.qid, key)
-            for step, paper in enumerate(component.papers):
-                tables.add("CONTAINS", key, paper, step)
-            for one, other in component.edges:
-                tables.add("IN_TEXT", one, other, record.qid)
-                papers.update((one, other))
-            papers.update(component.papers)
+        _add_components(tables, record, settings, papers)
     _add_store_side(tables, papers, neighbourhoods)
     return tables
+
+
+def _batches(records: Iterable[PoolRecord]) -> Iterator[list[PoolRecord]]:
+    batch: list[PoolRecord] = []
+    papers = 0
+    for record in records:
+        own = sum(len(component.papers) for component in record.components)
+        if batch and (len(batch) >= BATCH_EXAMPLES or papers + own > BATCH_PAPERS):
+            yield batch
+            batch, papers = [], 0
+        batch.append(record)
+        papers += own
+    if batch:
+        yield batch
 
 
 def _check_form(record: PoolRecord, seen: set[str]) -> None:
@@ -144,6 +149,43 @@ def _check_form(record: PoolRecord, seen: set[str]) -> None:
             raise InputError(
                 f"{record.qid}: a component does not begin with its backbone", remedy="build the pool again"
             )
+
+
+def _add_components(tables: PoolTables, record: PoolRecord, settings: Settings, papers: set[int]) -> None:
+    """Add the components of a record, and the citations that its text shows."""
+    places: list[dict[int, str]] = []
+    for number, component in enumerate(record.components):
+        key = f"{record.qid}/{number}"
+        tables.add("Component", key, record.qid, number, component.role)
+        tables.add("HAS_COMPONENT", record.qid, key)
+        here: dict[int, str] = {}
+        for step, paper in enumerate(component.papers):
+            appearance = f"{key}/{step}"
+            backbone = component.role != "distractor" and step < settings.backbone_length
+            row = (appearance, record.qid, number, component.role, step, paper, backbone)
+            _add_appearance(tables, row, papers)
+            tables.add("CONTAINS", key, appearance)
+            here.setdefault(paper, appearance)
+        places.append(here)
+    outside: dict[int, str] = {}
+    for number, component in enumerate(record.components):
+        # An end that stands in no place of its own component is looked for in the others, then put outside.
+        order = [places[number], *places, outside]
+        for edge in component.edges:
+            ends = []
+            for paper in edge:
+                found = next((place[paper] for place in order if paper in place), None)
+                if found is None:
+                    found = outside[paper] = f"{record.qid}/outside/{paper}"
+                    _add_appearance(tables, (found, record.qid, -1, "outside", -1, paper, False), papers)
+                ends.append(found)
+            tables.add("IN_TEXT", *ends)
+
+
+def _add_appearance(tables: PoolTables, row: tuple[str, str, int, str, int, int, bool], papers: set[int]) -> None:
+    tables.add("Appearance", *row)
+    tables.add("OF", row[0], row[5])
+    papers.add(row[5])
 
 
 def _add_store_side(tables: PoolTables, papers: set[int], neighbourhoods: Neighbourhoods) -> None:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gniah.generator.graphniah.building import ExampleBuilder, Materials
 from gniah.generator.graphniah.experiments import ListSettings, slots
-from gniah.generator.verification import Verdict, verify, verify_all
+from gniah.generator.verification import Verdict, open_journal, verify, verify_all
 from gniah.records.errors import InputError
 from gniah.records.examples import Example
 
@@ -71,3 +72,21 @@ def test_verdicts_come_in_order_from_any_number_of_processes(examples: list[Exam
     alone = list(verify_all(some))
     assert [verdict.qid for verdict in alone] == [example.qid for example in some]
     assert list(verify_all(some, jobs=2)) == alone
+
+
+def test_a_verification_that_was_stopped_goes_on_from_its_journal(examples: list[Example], tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    with pytest.raises(KeyboardInterrupt), open_journal(path) as journal:
+        for number, _ in enumerate(verify_all(examples, journal=journal)):
+            if number == 1:
+                raise KeyboardInterrupt
+    kept = tmp_path / ".examples.jsonl.verified"
+    with kept.open("ab") as stream:
+        stream.write(b'{"key":"cut off')
+    with open_journal(path) as journal:
+        assert journal is not None
+        assert len(journal) == 2
+        assert kept.read_bytes().endswith(b"}\n")
+        assert list(verify_all(examples, journal=journal)) == list(verify_all(examples))
+        assert len(journal) == len(examples)
+    assert not kept.exists()

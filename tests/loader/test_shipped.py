@@ -81,6 +81,8 @@ def test_public_names_are_there_and_others_are_not() -> None:
     assert {name for name in gniah.loader.__all__ if getattr(gniah.loader, name)} == {
         "RfcShards",
         "filter_graph",
+        "graph_statistics",
+        "import_graph",
         "rfc_shards",
     }
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
