@@ -188,14 +188,18 @@ def make_plan(
         refuse(impossible.values())
     troubles = (impossible[slot] for slot in planned if slot in impossible)
     left_out = Counter(f"{trouble.cell}: {trouble.reason}" for trouble in troubles)
-    inputs = {
+    return Plan(settings, inputs_of(materials), tuple(qids), by_qid, dict(sorted(left_out.items())))
+
+
+def inputs_of(materials: Materials) -> dict[str, Any]:
+    """Return by hash all that a list is made from, beside its settings."""
+    return {
         "graph": materials.store.manifest.digest,
         "paths": {str(depth): pool.digest for depth, pool in sorted(materials.pools.items())},
         "corpora": {name: corpus.digest for name, corpus in sorted(materials.corpora.items())},
         "tokenizers": [{"label": item.label, "digest": item.digest} for item in materials.tokenizers],
         "templates": materials.templates.digest,
     }
-    return Plan(settings, inputs, tuple(qids), by_qid, dict(sorted(left_out.items())))
 
 
 def read_plan(path: Path) -> dict[str, Any]:

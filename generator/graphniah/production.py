@@ -18,8 +18,8 @@ from typing import Any
 from gniah.generator.corpora import Corpus
 from gniah.generator.graphniah.building import Built, ExampleBuilder
 from gniah.generator.graphniah.experiments import ListSettings
-from gniah.generator.graphniah.materials import Materials
-from gniah.generator.graphniah.plans import Plan, Sources, make_plan, read_plan
+from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
+from gniah.generator.graphniah.plans import Plan, Sources, inputs_of, make_plan, read_plan
 from gniah.generator.graphniah.publication import (
     BENCH_SCHEMA,
     WORK_NAME,
@@ -92,11 +92,12 @@ def produce(
     with locked_folder(out), ExitStack() as stack:
         clear_leftovers(out)
         materials = sources.open(stack)
-        plan = make_plan(settings, materials, skip_impossible=skip_impossible, strict_fill=strict_fill)
-        finished = _finished(out, plan)
+        finished = _finished(out, settings, materials, skip_impossible)
         if finished is not None:
             shutil.rmtree(out / WORK_NAME, ignore_errors=True)  # of a process that was killed at its very end
-            return Produced(len(plan.by_qid), 0, len(plan.by_qid), 0, finished)
+            total = int(finished.content["counts"]["examples"])
+            return Produced(total, 0, total, 0, finished)
+        plan = make_plan(settings, materials, skip_impossible=skip_impossible, strict_fill=strict_fill)
         work = out / WORK_NAME
         _begin(work, plan)
         mine = [qid for number, qid in enumerate(sorted(plan.by_qid)) if number % part[1] == part[0] - 1]
@@ -112,13 +113,25 @@ def produce(
         return Produced(len(plan.by_qid), len(wanted), len(mine) - len(wanted), missing, manifest)
 
 
-def _finished(out: Path, plan: Plan) -> Manifest | None:
+def _finished(out: Path, settings: ListSettings, materials: Materials, skip_impossible: bool) -> Manifest | None:
+    """Return the manifest of a folder that holds this very list, finished; what is impossible is not measured again.
+
+    Raises UsageFault when it holds another list. One from which cells were left out is this list only when they may be.
+    """
     if not (out / MANIFEST_NAME).exists():
         return None
     manifest = Manifest.read(out, BENCH_SCHEMA)
-    if manifest.content.get("plan") == plan.content:
-        return manifest
-    raise _holds_another(out)
+    plan = manifest.content.get("plan")
+    wanted = {
+        "generator_version": GENERATOR_VERSION,
+        "list": settings.to_json(),
+        "inputs": inputs_of(materials),
+    }
+    if not isinstance(plan, Mapping) or any(plan.get(name) != value for name, value in wanted.items()):
+        raise _holds_another(out)
+    if plan.get("left_out") and not skip_impossible:
+        raise _holds_another(out)
+    return manifest
 
 
 def _begin(work: Path, plan: Plan) -> None:

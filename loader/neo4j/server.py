@@ -107,7 +107,7 @@ class Server:
             )
         name, reason = "running", None
         try:
-            self._ask(state, seconds=10.0)
+            self._ask(state, seconds=5.0)
         except StoreError as error:
             name, reason = "no-answer", error.message
         return Status(
@@ -249,12 +249,12 @@ class Server:
             self.home.remember(state)
             self._report(f"Neo4j {state.release.neo4j} starts as process {child.pid}; this takes about 20 s")
             self._await(state, process, settings.patience)
+            return self.status()
         except BaseException:
             child.kill()
             child.wait()
             self.home.forget_process()
             raise
-        return self.status()
 
     def _await(self, state: State, process: Process, patience: float) -> None:
         limit = time.monotonic() + patience
@@ -312,7 +312,8 @@ class Server:
                 remedy="if it was changed inside Neo4j, write the new one into that file",
             ) from None
         except (module.exceptions.DriverError, module.exceptions.Neo4jError) as error:
-            raise _NotYet(str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+            words = str(error).partition(" (resolved to")[0].partition("\n")[0]
+            raise _NotYet(words or type(error).__name__) from None
         if record["version"] != state.release.gds:
             raise StoreError(f"the server has Graph Data Science {record['version']}, not {state.release.gds}")
 
@@ -333,7 +334,11 @@ def _driver_module() -> Any:
 def _driver(address: str, password: str, seconds: float) -> Iterator[neo4j.Driver]:
     module = _driver_module()
     driver = module.GraphDatabase.driver(
-        address, auth=(USER, password), connection_timeout=seconds, telemetry_disabled=True
+        address,
+        auth=(USER, password),
+        connection_timeout=seconds,
+        connection_acquisition_timeout=seconds,
+        telemetry_disabled=True,
     )
     try:
         yield driver
