@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gniah.records.command_line import Progress, emit, emit_json, say, table
+from gniah.records.command_line import GIVEN_PATH, Progress, emit, emit_json, say, table
 from gniah.records.manifests import Manifest
 
 DEFAULT_CUTOFF = "2026-04-01"
@@ -49,14 +49,14 @@ def _day(ctx: click.Context, param: click.Parameter, value: str) -> datetime.dat
 )
 @click.option(
     "--papers",
-    type=click.Path(path_type=Path),
+    type=GIVEN_PATH,
     multiple=True,
     required=True,
     help="A shard of papers, or a folder of them (*.gz); may be repeated.",
 )
 @click.option(
     "--citations",
-    type=click.Path(path_type=Path),
+    type=GIVEN_PATH,
     multiple=True,
     required=True,
     help="A shard of citations, or a folder of them (*.gz); may be repeated.",
@@ -71,7 +71,7 @@ def _day(ctx: click.Context, param: click.Parameter, value: str) -> datetime.dat
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=GIVEN_PATH,
     required=True,
     help="The folder to make: papers.parquet, citations.parquet, manifest.json.",
 )

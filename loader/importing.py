@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gniah.records.command_line import emit, emit_json, say, table
+from gniah.records.command_line import GIVEN_PATH, emit, emit_json, say, table
 from gniah.records.manifests import Manifest
 
 
@@ -35,7 +35,7 @@ def import_graph(
 
 
 @click.command("import")
-@click.argument("graph", type=click.Path(path_type=Path))
+@click.argument("graph", type=GIVEN_PATH)
 @click.option("--store", required=True, help="Where the store will be: a folder.")
 @click.option("--force", is_flag=True, help="Build it again even when it holds this very graph.")
 @click.option("--json", "as_json", is_flag=True, help="Write the counts as JSON.")

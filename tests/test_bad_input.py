@@ -167,8 +167,8 @@ FILTER = [
     Row(
         "a shard that may not be read",
         lambda at: at.filter(papers=at.forbidden(at.papers("in/p.gz"), 0)),
-        2,  # click's word for it, before anything is begun
-        ("--papers", "in/p.gz", "not readable"),
+        7,
+        ("in/p.gz", "permission denied"),
     ),
     Row(
         "a folder for the graph that may not be written to",
