@@ -195,15 +195,15 @@ class Home:
 
     def last_words(self) -> str:
         """Return the line of the logs that says best why a server ended, or ""."""
-        best = ""
+        fallback = ""
         for name in ("neo4j", "console"):
             with contextlib.suppress(OSError):
                 lines = self.log(name).read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
                 causes = [line for line in lines if "Caused by:" in line or " ERROR " in line or "Error: " in line]
-                best = (causes or [best])[-1]
                 if causes:
-                    break
-        return best.strip()[:400]
+                    return causes[-1].strip()[:400]
+                fallback = next((line for line in reversed(lines) if line.strip()), fallback)
+        return fallback.strip()[:400]
 
 
 def _port(value: object) -> int | None:

@@ -283,7 +283,9 @@ class Server:
             )
         if re.search(r"no space left|disk quota", words, re.IGNORECASE):
             raise EnvironmentFault(f"{self.home.folder}: the disk is full", remedy="free some space, or another --home")
-        if re.search(r"OutOfMemory|reserve enough space|insufficient memory|heap size", words, re.IGNORECASE):
+        if re.search(
+            r"OutOfMemory|reserve enough space|insufficient memory|heap size|maximum heap", words, re.IGNORECASE
+        ):
             raise EnvironmentFault(f"Neo4j got too little memory: {words}", remedy="other --heap or --page-cache")
         if re.search(r"lock file|already locked|FileLockException|store_lock", words, re.IGNORECASE):
             raise BusyError(

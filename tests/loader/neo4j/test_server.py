@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import stat
 import subprocess
@@ -23,7 +24,10 @@ LISTENS = "0A"
 
 def listening(pid: int) -> set[str]:
     """Return the addresses that a process listens on, read from /proc."""
-    opened = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    opened = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            opened.add(str(entry.readlink()))
     found = set()
     for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         for line in Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
