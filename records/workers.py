@@ -59,15 +59,24 @@ class Workers(ProcessPoolExecutor):
 
 @contextlib.contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Hold interrupts back, also in the processes that are started meanwhile and cannot refuse them yet."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    """Hold interrupts back while a process is started, in this one and in the new one, which cannot refuse them yet.
+
+    Blocking the signal in this thread is not enough: another thread, of a numeric library say, may take it, and Python
+    would then raise it here between the start of a process and the message that tells it what to do.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    held: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _start(told_to_end: Any, start: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
