@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from gniah.evaluator.lists import count_range_of
 from gniah.evaluator.models import OFFLINE, ModelSettings, open_model
 from gniah.evaluator.results import model_json, write_scores
 from gniah.evaluator.runs import OFFLINE_SYNC_EVERY, RunCounts, held_responses, open_pool, run_model
@@ -22,7 +23,8 @@ _COUNT_RANGE = click.option(
     nargs=2,
     type=click.IntRange(min=0),
     metavar="MIN MAX",
-    help="Smallest and largest right answer of a task answered by a number. [default: the family's own]",
+    help="Smallest and largest right answer of a task answered by a number. [default: what the settings of the lists "
+    "beside EXAMPLES allow, else the family's own]",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output instead of tables.")
 
@@ -62,9 +64,9 @@ def run_command(
     Example:
       gniah-eval run BENCH --model text-solver --model random --out RUN
     """
-    settings = ModelSettings(seed, _constants(constant_answers), _checked(count_range))
-    opened = [open_model(name, settings) for name in dict.fromkeys(models)]
     path = examples_path(examples)
+    settings = ModelSettings(seed, _constants(constant_answers), _checked(count_range) or count_range_of(path))
+    opened = [open_model(name, settings) for name in dict.fromkeys(models)]
     counts: list[RunCounts] = []
     with open_pool(out, say, sync_every=OFFLINE_SYNC_EVERY) as pool:
         if pool.done:
@@ -109,7 +111,7 @@ def score_command(
     path = examples_path(examples)
     with held_responses(run, say) as responses:
         chosen = (response for response in responses if not models or response.model in models)
-        scores = score(read_examples(path), chosen, _checked(count_range))
+        scores = score(read_examples(path), chosen, _checked(count_range) or count_range_of(path))
         missing = sorted(set(models) - {model.model for model in scores.models})
         if missing:
             raise UsageFault(

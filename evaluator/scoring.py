@@ -91,6 +91,10 @@ class Scorer(Protocol):
         """Return an answer for each task of the family that needs no reading."""
         ...
 
+    def count_range(self, list_settings: Mapping[str, Any]) -> CountRange | None:
+        """Return the range of right answers in a list with these settings; None when they do not say."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredResponse:

@@ -9,6 +9,7 @@ decides, readable or not. Each candidate is compared whole, after light normalis
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gniah.evaluator.extraction import ending, last_block, last_line
 from gniah.evaluator.graphniah.prompts import asked
@@ -82,6 +83,13 @@ class GraphNiahScorer:
     def constant_answers(self) -> Mapping[str, str]:
         """Return what the constant model answers: as if a search had found as little as it can."""
         return {YES_NO.name: "NO", MULTIPLE_CHOICE.name: "A", COUNTING.name: str(COUNT_RANGE[0])}
+
+    def count_range(self, list_settings: Mapping[str, Any]) -> CountRange | None:
+        """Return the range of counts in a list: a component's papers without the source (GraphNIAH, appendix D)."""
+        sizes = [*list_settings.get("component_node_counts", ()), *list_settings.get("varied_sizes", ())]
+        if not sizes or not all(type(size) is int and size > 0 for size in sizes):
+            return None
+        return (min(sizes) - 1, max(sizes) - 1)
 
     def _task_name(self, example: Example) -> str:
         task = FAMILY.task_of(example.question_type)
