@@ -28,8 +28,8 @@ from gniah.loader.pieces import (
     read_papers,
 )
 from gniah.loader.shards import shard_files
+from gniah.loader.work_folder import Piece, WorkFolder, work_settings
 from gniah.loader.workers import Advance, each_done
-from gniah.loader.workplace import Piece, Workplace, work_settings
 from gniah.records.errors import ImpossibleRequest, UsageFault
 from gniah.records.files import machine_trouble, whole_folder
 from gniah.records.manifests import Manifest, RunClock
@@ -89,7 +89,7 @@ def filter_graph(
     out = out.resolve()
     with held(out):
         check_replaceable(out)
-        work = Workplace(work_folder(out), work_settings(settings))
+        work = WorkFolder(work_folder(out), work_settings(settings))
         if not force and (found := finished_graph(out, shards[PAPERS], shards[CITATIONS], settings)):
             work.remove()
             report(f"{out}: already there, nothing to do")
@@ -107,7 +107,7 @@ def filter_graph(
 
 
 @contextlib.contextmanager
-def _kept_work(work: Workplace, report: Callable[[str], None]) -> Iterator[None]:
+def _kept_work(work: WorkFolder, report: Callable[[str], None]) -> Iterator[None]:
     """Say what is kept when the user stops the work, and keep nothing that is of no use."""
     try:
         yield
@@ -132,7 +132,7 @@ class _Call:
 
     shards: Mapping[str, Sequence[Path]]
     cutoff: datetime.date
-    work: Workplace
+    work: WorkFolder
     jobs: int
     report: Callable[[str], None]
     advance: Advance

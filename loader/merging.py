@@ -11,8 +11,8 @@ from typing import Any
 
 from gniah.loader.parquet import CITATIONS_FILE, PAPERS_FILE, Engine
 from gniah.loader.pieces import PAPERS
+from gniah.loader.work_folder import Piece, WorkFolder
 from gniah.loader.workers import Advance
-from gniah.loader.workplace import Piece, Workplace
 from gniah.records.files import machine_trouble, sha256_file
 
 _NAMES = {"papers": PAPERS_FILE, "citations": CITATIONS_FILE}
@@ -26,7 +26,7 @@ class MergeTask:
     staged: tuple[Path, ...]
     longest_line: int
     key: str
-    work: Workplace
+    work: WorkFolder
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class MergeTask:
         return f"merged-{self.kind}"
 
 
-def merge_task(kind: str, pieces: Sequence[Piece], work: Workplace) -> MergeTask:
+def merge_task(kind: str, pieces: Sequence[Piece], work: WorkFolder) -> MergeTask:
     """Return the task of merging pieces. Equal shards have one piece, which counts once here."""
     distinct = sorted({piece.name: piece for piece in pieces}.items())
     staged = tuple(piece.files[0] for _, piece in distinct)

@@ -17,8 +17,8 @@ import orjson
 
 from gniah.loader.eligibility import Drop, RowFault, citation_numbers, judge_paper, parse_date, year_differs
 from gniah.loader.shards import ShardReader
+from gniah.loader.work_folder import Piece, WorkFolder
 from gniah.loader.workers import Advance
-from gniah.loader.workplace import Piece, Workplace
 from gniah.records.errors import InputError
 from gniah.records.files import machine_trouble
 
@@ -36,7 +36,7 @@ class PapersTask:
 
     shard: Path
     cutoff: datetime.date
-    work: Workplace
+    work: WorkFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class CitationsTask:
     shard: Path
     eligible: Path
     eligible_digest: str
-    work: Workplace
+    work: WorkFolder
 
 
-def papers_key(work: Workplace, sha256: str) -> str:
+def papers_key(work: WorkFolder, sha256: str) -> str:
     """Return the key of what a shard of papers is read into."""
     return work.key(kind=PAPERS, shard=sha256)
 
 
-def citations_key(work: Workplace, sha256: str, eligible_digest: str) -> str:
+def citations_key(work: WorkFolder, sha256: str, eligible_digest: str) -> str:
     """Return the key of what a shard of citations is read into: it depends on which papers are eligible."""
     return work.key(kind=CITATIONS, shard=sha256, eligible=eligible_digest)
 

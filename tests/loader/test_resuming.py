@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gniah.loader import filter_graph, filtering, pieces, workplace
+from gniah.loader import filter_graph, filtering, pieces, work_folder
 from gniah.loader.eligibility import RowFault
-from gniah.loader.workplace import Workplace
+from gniah.loader.work_folder import WorkFolder
 from gniah.records.errors import EnvironmentFault, ImpossibleRequest, InputError, UsageFault
 from gniah.records.files import sha256_file
 from gniah.records.manifests import Manifest
@@ -162,9 +162,9 @@ def test_pieces_of_other_settings_are_removed_with_a_message(
     elif change == "rules":
         monkeypatch.setattr(filtering, "RULES", 99)
     elif change == "form":
-        monkeypatch.setattr(workplace, "FORM", 99)
+        monkeypatch.setattr(work_folder, "FORM", 99)
     else:
-        monkeypatch.setattr(workplace, "package_version", lambda: "99")
+        monkeypatch.setattr(work_folder, "package_version", lambda: "99")
     runs.call(**more)
     assert len(runs.read) == 6
     assert runs.said[0].startswith(f"{runs.work}: unfinished work of another {change} (")
@@ -271,5 +271,5 @@ def test_errors_and_tasks_travel_between_processes(tmp_path: Path) -> None:
     for error in (InputError("a", remedy="b"), EnvironmentFault("c"), RowFault("d")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
-    task = pieces.PapersTask(tmp_path, CUTOFF, Workplace(tmp_path, {"a": 1}))
+    task = pieces.PapersTask(tmp_path, CUTOFF, WorkFolder(tmp_path, {"a": 1}))
     assert pickle.loads(pickle.dumps(task)) == task

@@ -60,7 +60,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class WorkFolder:
     """The folder of the pieces of one output. One process holds it; its workers write pieces."""
 
     folder: Path
