@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from gniah.generator.graphniah.citation_graph import CitationGraph
+from gniah.generator.graphniah.citation_graph import CitationGraph, Ids, ascending
 from gniah.records.streams import Stream
 
 EXACT_GROUP = 4
@@ -41,6 +42,8 @@ class CompatibilityIndex:
         `neighbours` is the citation graph, or tells the corpusids that a paper cites or is cited by. Raises
         KeyError for a paper that either does not know.
         """
+        if isinstance(neighbours, CitationGraph):
+            return cls(_rows_of_graph(paths, titles, neighbours))
         of_paper: dict[int, int] = {}
         of_title: dict[Hashable, int] = {}
         for place, path in enumerate(paths):
@@ -49,15 +52,10 @@ class CompatibilityIndex:
                 of_paper[paper] = of_paper.get(paper, 0) | bit
                 title = titles[paper]
                 of_title[title] = of_title.get(title, 0) | bit
-        connected = (
-            _rows_among(neighbours, sorted(of_paper)).__getitem__
-            if isinstance(neighbours, CitationGraph)
-            else neighbours
-        )
         conflicts: dict[int, int] = {}
         for paper in of_paper:
             met = of_title[titles[paper]]
-            for other in connected(paper):
+            for other in neighbours(paper):
                 if other in of_paper:
                     met |= of_paper[other]
             conflicts[paper] = met
@@ -207,14 +205,35 @@ class CompatibilityIndex:
         return False
 
 
-def _rows_among(graph: CitationGraph, papers: list[int]) -> dict[int, list[int]]:
-    """Return for each of these papers its neighbours among them. Raises KeyError for an unknown paper."""
+def _rows_of_graph(
+    paths: Sequence[Sequence[int]], titles: Mapping[int, Hashable], graph: CitationGraph
+) -> tuple[int, ...]:
+    """Return the rows of an index by products of sparse matrices: which paths have papers that cite, or share titles.
+
+    Equal to the loop over papers and neighbours in `build`, and several times faster where papers have many neighbours.
+    Raises KeyError for a paper that the graph or the titles do not know.
+    """
+    if not paths:
+        return ()
+    on_path = np.array([paper for path in paths for paper in path], np.int64)
+    path_of = np.repeat(np.arange(len(paths)), [len(path) for path in paths])
+    papers = ascending(on_path)
     part = graph.subgraph(np.isin(graph.ids, papers))
     if len(part) < len(papers):
-        for paper in papers:
+        for paper in papers.tolist():
             graph.node(paper)
-    ends, neighbours = part.offsets.tolist(), part.ids[part.targets].tolist()
-    return {paper: neighbours[ends[place] : ends[place + 1]] for place, paper in enumerate(part.ids.tolist())}
+    numbers: dict[Hashable, int] = {}
+    title_of = [numbers.setdefault(titles[paper], len(numbers)) for paper in on_path.tolist()]
+    holds = _incidence(path_of, np.searchsorted(papers, on_path), len(paths), len(papers))
+    named = _incidence(path_of, np.array(title_of, np.int64), len(paths), len(numbers))
+    # Equal papers have equal titles, so sharing a title covers sharing a paper, and each path meets itself.
+    met = (holds @ part.matrix().astype(np.int32) @ holds.T + named @ named.T).toarray() > 0
+    packed = np.packbits(~met, axis=1, bitorder="little")
+    return tuple(int.from_bytes(row.tobytes(), "little") for row in packed)
+
+
+def _incidence(rows: Ids, columns: Ids, height: int, width: int) -> csr_array:
+    return csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=(height, width))
 
 
 def members(bits: int) -> Iterator[int]:
