@@ -75,13 +75,11 @@ class SampledPool:
             ) from None
 
 
-def usable_graph(store: GraphStore) -> CitationGraph:
-    """Return the undirected graph of the papers with usable metadata; only they may stand on a path."""
-    return _usable_graph(store)[0]
+def usable_graph(store: GraphStore) -> tuple[CitationGraph, IdArray]:
+    """Return the undirected graph of the papers with usable metadata, and for each a number that names its title.
 
-
-def _usable_graph(store: GraphStore) -> tuple[CitationGraph, IdArray]:
-    """Return the graph of usable papers, and for each of its nodes a number that names its normalised title."""
+    Only they may stand on a path.
+    """
     ids, titles = store.usable_papers()
     citing, cited = store.edges()
     return CitationGraph.from_citations(ids, citing, cited), titles
@@ -125,7 +123,7 @@ class _Sampler:
     def _graph(self) -> tuple[CitationGraph, IdArray, Bounds]:
         """Return the graph, its nodes' titles and its bounds, which are the same for every depth."""
         if self._read is None:
-            graph, titles = _usable_graph(self._store)
+            graph, titles = usable_graph(self._store)
             self._read = (graph, titles, bounds(graph))
         return self._read
 
@@ -203,7 +201,7 @@ class _Sampler:
 
 
 def _too_deep(depth: int, known: Bounds) -> ImpossibleRequest:
-    longest = int(known.through.max(initial=0))
+    longest = known.longest
     possible = depth_within(longest)
     return ImpossibleRequest(
         f"no path of {path_length(depth)} papers (k = {depth}) can exist in this graph: the longest bound "

@@ -58,6 +58,11 @@ class Bounds:
     endpoint: Ids
     """Of a path that begins at the paper."""
 
+    @property
+    def longest(self) -> int:
+        """Return an upper bound on the papers of the longest simple path; 0 for a graph without papers."""
+        return int(self.through.max(initial=0))
+
 
 @dataclass(frozen=True, eq=False)
 class PrunedGraph:
@@ -107,11 +112,6 @@ def bounds(graph: CitationGraph) -> Bounds:
     endpoint[member[plain]] = (sizes + best[: len(sizes)])[block[plain]]
     endpoint[cuts] = 1 + best[len(sizes) :]
     return Bounds(through, endpoint)
-
-
-def longest_bound(graph: CitationGraph) -> int:
-    """Return an upper bound on the papers of the longest simple path; 0 for a graph without papers."""
-    return int(bounds(graph).through.max(initial=0))
 
 
 def prune(graph: CitationGraph, length: int, known: Bounds | None = None) -> PrunedGraph:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gniah.generator.graphniah.citation_graph import CitationGraph
-from gniah.generator.graphniah.pruning import Bounds, bounds, depth_within, longest_bound, path_length, prune
+from gniah.generator.graphniah.pruning import Bounds, bounds, depth_within, path_length, prune
 
 Pair = tuple[dict[int, int], dict[int, int]]
 
@@ -122,8 +122,8 @@ def random_trees(draw: st.DrawFn, most: int = 11) -> nx.Graph:
 def test_without_citations_every_bound_is_the_paper_itself() -> None:
     assert found(nx.empty_graph(0)) == ({}, {})
     assert found(nx.empty_graph(2)) == ({0: 1, 1: 1}, {0: 1, 1: 1})
-    assert longest_bound(graph_of(nx.empty_graph(0))) == 0
-    assert longest_bound(graph_of(nx.empty_graph(3))) == 1
+    assert bounds(graph_of(nx.empty_graph(0))).longest == 0
+    assert bounds(graph_of(nx.empty_graph(3))).longest == 1
 
 
 def test_a_single_edge_is_a_path_of_two() -> None:
