@@ -125,6 +125,8 @@ class Session:
 class EmbeddedStore:
     """A built store, open for reading. See `gniah.cypher.store.GraphStore`."""
 
+    batch = 1
+
     def __init__(self, folder: Path, *, memory_mb: int = 512) -> None:
         self._folder = folder
         self._manifest = read_store_manifest(folder)
@@ -190,7 +192,7 @@ class EmbeddedStore:
 
     def cypher(self, text: str, parameters: Mapping[str, Any] | None = None) -> Table:
         """Run a reading statement; the database is open read-only, and files are out of its reach."""
-        check_reading(text)
+        check_reading(text, DIALECT)
         return self._session.run(text, parameters)
 
     def close(self) -> None:

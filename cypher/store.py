@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gniah.records.errors import UsageFault
+from gniah.cypher.addresses import ServerAddress, parse_address
 from gniah.records.manifests import Manifest
 from gniah.records.papers import Paper
 
@@ -36,6 +36,9 @@ class Table:
 
 class GraphStore(Protocol):
     """A citation graph, open for reading. Every implementation gives the same values in the same order."""
+
+    batch: int
+    """How many ids are best asked for at once: 1 where a question costs nothing but its answer."""
 
     @property
     def address(self) -> str:
@@ -81,36 +84,46 @@ class GraphStore(Protocol):
 
 
 def open_store(address: str | Path, *, memory_mb: int = 512) -> GraphStore:
-    """Open a store for reading by its address: a folder, for now.
+    """Open a store for reading by its address: a folder, or a server as `bolt://HOST:PORT` or `neo4j://HOST:PORT`.
 
-    Raises StoreError when there is none, or when it was built by another version of its engine.
+    `memory_mb` is the embedded store's buffer. A server's password comes from the environment or from the file it names
+    (`gniah.cypher.addresses`). Raises StoreError when there is none, or one that does not fit.
     """
+    place = parse_address(address)
+    if isinstance(place, ServerAddress):
+        from gniah.cypher.bolt import BoltStore
+
+        return BoltStore(place)
     from gniah.cypher.embedded import EmbeddedStore
 
-    return EmbeddedStore(_folder(address), memory_mb=memory_mb)
+    return EmbeddedStore(place, memory_mb=memory_mb)
 
 
-def build_store(graph: Path, address: str | Path) -> Manifest:
+def build_store(
+    graph: Path, address: str | Path, *, force: bool = False, advance: Callable[[int], None] = lambda _: None
+) -> Manifest:
     """Build the store at an address from a folder that `gniah-load filter` wrote; return the store's manifest.
 
-    It appears whole or not at all; one that stands there already is replaced.
+    A folder appears whole or not at all, and one that stands there already is replaced. On a server, an import that
+    was stopped goes on, and another graph is replaced only with `force`. `advance` is told of rows that went in.
     """
+    place = parse_address(address)
+    if isinstance(place, ServerAddress):
+        from gniah.cypher.bolt_import import import_over_bolt
+
+        return import_over_bolt(graph, place, force=force, advance=advance)
     from gniah.cypher.embedded import build
 
-    return build(graph, _folder(address))
+    return build(graph, place)
 
 
 def store_holds(address: str | Path, graph: Manifest) -> Manifest | None:
     """Return the manifest of a store that was built from this very graph by this engine, else None."""
+    place = parse_address(address)
+    if isinstance(place, ServerAddress):
+        from gniah.cypher.bolt_import import held_over_bolt
+
+        return held_over_bolt(place, graph)
     from gniah.cypher.embedded import holds
 
-    return holds(_folder(address), graph)
-
-
-def _folder(address: str | Path) -> Path:
-    if isinstance(address, str) and "://" in address:
-        scheme = address.partition("://")[0]
-        raise UsageFault(
-            f"{scheme}:// stores are not supported by this version", remedy="give a folder for the embedded store"
-        )
-    return Path(address)
+    return holds(place, graph)

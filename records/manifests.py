@@ -35,7 +35,7 @@ def check_schema(found: object, known: str, where: str) -> None:
     Raises InputError when the kind differs or the number is newer than ours.
     """
     kind, _, newest = known.rpartition("/")
-    match = re.fullmatch(r"(gniah/[a-z-]+)/(\d{1,9})", found, re.ASCII) if isinstance(found, str) else None
+    match = re.fullmatch(r"(gniah/[a-z0-9-]+)/(\d{1,9})", found, re.ASCII) if isinstance(found, str) else None
     if match is None or match[1] != kind:
         raise InputError(
             f"{where}: expected the schema {known!r}, found {found!r}",

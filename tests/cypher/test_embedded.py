@@ -436,12 +436,6 @@ def test_a_missing_store_is_told_with_the_way_to_build_it(tmp_path: Path) -> Non
     assert names(tmp_path) == ["empty"]
 
 
-@pytest.mark.parametrize("address", ["bolt://localhost:7687", "neo4j://user:secret@localhost"])
-def test_other_addresses_are_refused_without_showing_a_secret(address: str) -> None:
-    with pytest.raises(UsageFault, match=r"^(bolt|neo4j):// stores are not supported by this version$"):
-        open_store(address)
-
-
 def test_a_store_of_another_engine_version_is_refused_with_the_remedy(nasty_store: str, tmp_path: Path) -> None:
     folder = copy_of(nasty_store, tmp_path / "old")
     manifest = Manifest.read(folder, "gniah/store/1")
