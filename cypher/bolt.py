@@ -55,7 +55,7 @@ GRAPH_NODE = "MATCH (g:GniahGraph {name: 'graph'}) RETURN properties(g)"
 class BoltStore:
     """A citation graph in a Neo4j server, open for reading. See `gniah.cypher.store.GraphStore`."""
 
-    batch = 64
+    batch = 256
 
     def __init__(self, address: ServerAddress) -> None:
         self.connection = Connection(address, credentials())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # `CALL (x) { … }`, which our statements use, came with 5.23.
 OLDEST = (5, 23)
 _CONNECTION_SECONDS = 15.0
-_RETRY_SECONDS = 60.0
+_RETRY_SECONDS = 30.0
 _FETCHED = 5_000
 _MEMORY = re.compile(r"OutOfMemory|MemoryPool|StackOverFlow", re.IGNORECASE)
 
@@ -103,7 +103,7 @@ class Connection:
             yield
         except (errors.DriverError, errors.Neo4jError) as error:
             raise self._explained(error) from None
-        except (OSError, ValueError) as error:  # the driver lets some failures of name look-up and parsing through
+        except (OSError, ValueError, OverflowError) as error:  # the driver lets some through
             raise StoreError(f"{self.address}: {_first_line(error)}") from None
 
     def _explained(self, error: Exception) -> GniahError:

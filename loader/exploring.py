@@ -16,7 +16,7 @@ from gniah.cypher.store import Table
 from gniah.records.command_line import emit, table
 from gniah.records.errors import UsageFault
 
-_STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The store: a folder.")
+_STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The store: a folder or a server.")
 _FORMAT = click.option(
     "--format",
     "form",

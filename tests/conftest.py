@@ -12,7 +12,7 @@ import pytest
 from gniah.loader.shipped import rfc_shards
 
 # Makes the modules beside this one importable whatever the import mode, each under one name.
-for _name in ("programs", "places"):
+for _name in ("programs", "places", "neo4j_fixtures"):
     if _name not in sys.modules:
         _spec = importlib.util.spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
         assert _spec is not None and _spec.loader is not None
@@ -20,7 +20,10 @@ for _name in ("programs", "places"):
         sys.modules[_name] = _module
         _spec.loader.exec_module(_module)
 
+from neo4j_fixtures import empty_neo4j, neo4j_server  # noqa: E402
 from programs import Finished, Rfc, call_program  # noqa: E402
+
+__all__ = ["empty_neo4j", "neo4j_server"]
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """A real Neo4j with Graph Data Science, started once a session and shared by every test that asks for it.
 
-A conftest takes the fixtures with `from neo4j_fixtures import empty_neo4j, neo4j_server`; however many do so, there is
-one server. Mark such tests with `pytest.mark.neo4j`. Without Java or Maven they are skipped, under CI they fail.
+Mark such tests with `pytest.mark.neo4j`. Without Java or Maven they are skipped, under CI they fail.
 """
 
 from __future__ import annotations
@@ -44,6 +43,11 @@ class Running:
         """Run one statement and return its rows."""
         with self.driver() as driver, driver.session() as session:
             return [dict(record) for record in session.run(text, parameters)]
+
+    def restart(self) -> None:
+        """Start it again after its process was killed; it answers at the same address."""
+        status = self.server.start(Settings(memory=SMALL, patience=300.0))
+        assert status.address == self.address
 
     def empty(self) -> None:
         """Remove all nodes, constraints, indexes and projected graphs."""

@@ -1,5 +1,7 @@
 // The text of an example shows a citation that the store does not hold in this direction.
-MATCH (p:Paper)<-[:OF]-(a:Appearance)-[:IN_TEXT]->(:Appearance)-[:OF]->(q:Paper)
-WHERE NOT EXISTS { MATCH (p)-[:CITES]->(q) }
-RETURN a.qid AS qid, p.corpusid AS citing, q.corpusid AS cited
+MATCH (e:Example)
+MATCH (p)-[r:IN_TEXT {qid: e.qid}]->(q)
+USING INDEX r:IN_TEXT(qid)
+WHERE NOT EXISTS { (p)-[:CITES]->(q) }
+RETURN e.qid AS qid, p.corpusid AS citing, q.corpusid AS cited
 ORDER BY qid, citing, cited

@@ -1,9 +1,31 @@
 // A paper of a task component hangs on none or on several of the papers before it, so the component is no tree.
-MATCH (:Component)-[:CONTAINS]->(a:Appearance)
-WHERE a.role <> 'distractor' AND a.step > 0
-OPTIONAL MATCH (a)-[:IN_TEXT]-(b:Appearance)
-WHERE b.component = a.component AND b.step < a.step
-WITH a, count(b) AS links
+MATCH (e:Example)
+CALL (e) {
+  MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[i:CONTAINS]->()
+  WHERE c.role <> 'distractor' AND i.step > 0
+  RETURN c.index AS component, i.step AS step, 0 AS link
+  UNION ALL
+  CALL (e) {
+    MATCH (p)-[r:IN_TEXT {qid: e.qid}]->(q)
+    USING INDEX r:IN_TEXT(qid)
+    UNWIND [p, q] AS paper
+    RETURN paper, r, null AS place
+    UNION ALL
+    MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[i:CONTAINS]->(paper)
+    RETURN paper, null AS r, [c.index, i.step, c.role] AS place
+  }
+  WITH e, paper, collect(r) AS citations, collect(place) AS places
+  UNWIND citations AS r
+  UNWIND CASE places WHEN [] THEN [null] ELSE places END AS place
+  WITH e, r, paper, min([place[0] <> r.component, place[0], place[1], place[2]]) AS place
+  WITH e, r, collect({component: place[1], step: place[2], role: place[3]}) AS ends
+  WITH ends[0] AS one, ends[1] AS other
+  WHERE one.component = other.component AND one.role <> 'distractor'
+  RETURN one.component AS component, CASE WHEN one.step > other.step THEN one.step ELSE other.step END AS step,
+         1 AS link
+}
+WITH e, component, step, sum(link) AS links
 WHERE links <> 1
-RETURN a.qid AS qid, a.component AS component, a.corpusid AS corpusid, links
+MATCH (e)-[:HAS_COMPONENT]->(:Component {index: component})-[:CONTAINS {step: step}]->(p)
+RETURN e.qid AS qid, component, p.corpusid AS corpusid, links
 ORDER BY qid, component, corpusid

@@ -1,6 +1,10 @@
 // Two components of one example hold the same paper.
-MATCH (:Component)-[:CONTAINS]->(a:Appearance)
-WITH a.qid AS qid, a.corpusid AS corpusid, min(a.component) AS one, max(a.component) AS other
-WHERE one <> other
-RETURN qid, corpusid, one, other
+MATCH (e:Example)
+CALL (e) {
+  MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(p)
+  WITH p, min(c.index) AS one, max(c.index) AS other
+  WHERE one <> other
+  RETURN p.corpusid AS corpusid, one, other
+}
+RETURN e.qid AS qid, corpusid, one, other
 ORDER BY qid, corpusid

@@ -1,7 +1,7 @@
 // A multiple-choice question has more or fewer than four options, or its answer is none of them.
 MATCH (e:Example)
 WHERE e.task = 'multiple-choice'
-OPTIONAL MATCH (e)-[o:HAS_OPTION]->(p:Paper)
+OPTIONAL MATCH (e)-[o:HAS_OPTION]->(p)
 WITH e, count(DISTINCT p) AS offered, count(DISTINCT o.label) AS letters,
      sum(CASE WHEN o.label = e.answer THEN 1 ELSE 0 END) AS marked
 WHERE offered <> 4 OR letters <> 4 OR marked <> 1

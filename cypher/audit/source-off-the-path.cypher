@@ -1,8 +1,11 @@
 // The source of a question does not stand at the beginning of its component's true path.
 MATCH (e:Example)
-OPTIONAL MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(a:Appearance)
-WHERE c.role = 'source' AND a.step = e.k - 1 AND a.corpusid = e.source
-WITH e, count(a) AS found
+CALL (e) {
+  MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[i:CONTAINS]->(p)
+  WHERE c.role = 'source' AND i.step = e.k - 1 AND p.corpusid = e.source
+  RETURN count(*) AS found
+}
+WITH e, found
 WHERE found <> 1
 RETURN e.qid AS qid, e.source AS source
 ORDER BY qid

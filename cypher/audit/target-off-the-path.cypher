@@ -1,9 +1,12 @@
 // The target of a question does not stand at the end of any component's true path.
 MATCH (e:Example)
 WHERE e.target >= 0
-OPTIONAL MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[:CONTAINS]->(a:Appearance)
-WHERE c.role <> 'distractor' AND a.step = 2 * e.k - 2 AND a.corpusid = e.target
-WITH e, count(a) AS found
+CALL (e) {
+  MATCH (e)-[:HAS_COMPONENT]->(c:Component)-[i:CONTAINS]->(p)
+  WHERE c.role <> 'distractor' AND i.step = 2 * e.k - 2 AND p.corpusid = e.target
+  RETURN count(*) AS found
+}
+WITH e, found
 WHERE found <> 1
 RETURN e.qid AS qid, e.target AS target
 ORDER BY qid

@@ -1,6 +1,10 @@
 // Two papers of one example have the same normalised title.
-MATCH (:Component)-[:CONTAINS]->(a:Appearance)-[:OF]->(p:Paper)
-WITH a.qid AS qid, p.title_key AS title_key, count(DISTINCT p.corpusid) AS papers
-WHERE papers > 1
-RETURN qid, title_key, papers
+MATCH (e:Example)
+CALL (e) {
+  MATCH (e)-[:HAS_COMPONENT]->(:Component)-[:CONTAINS]->(p)
+  WITH coalesce(p.title_key, 'unknown ' + p.corpusid) AS title_key, count(DISTINCT p) AS papers
+  WHERE papers > 1
+  RETURN title_key, papers
+}
+RETURN e.qid AS qid, title_key, papers
 ORDER BY qid, title_key

@@ -43,7 +43,7 @@ class ExampleBuilder:
 
     def __init__(self, materials: Materials, *, pack: Pack = pack, strict_fill: bool = False) -> None:
         self.materials = materials
-        self._neighbourhoods = Neighbourhoods(materials.store)
+        self.neighbourhoods = Neighbourhoods(materials.store)
         self._pack = pack
         self._strict_fill = strict_fill
 
@@ -53,7 +53,7 @@ class ExampleBuilder:
 
     def begin(self, settings: Settings) -> Building:
         """Return an example in the making, for a trial."""
-        return Building(self.materials, self._neighbourhoods, settings, self._pack, self._strict_fill)
+        return Building(self.materials, self.neighbourhoods, settings, self._pack, self._strict_fill)
 
 
 class Building:

@@ -14,7 +14,7 @@ from gniah.records.errors import UsageFault
 if TYPE_CHECKING:
     from gniah.generator.graphniah import Produced
 
-_STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder.")
+_STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder or a server.")
 _SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Names all random draws.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 
@@ -184,6 +184,10 @@ def _corpus_folders(given: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _report(produced: Produced, out: Path, as_json: bool) -> None:
+    if produced.built and produced.store.questions:
+        each = produced.store.questions / produced.built
+        milliseconds = 1000 * produced.store.seconds / produced.store.questions
+        say(f"{out}: {each:,.0f} questions to the store an example, {milliseconds:.2f} ms each")
     if produced.manifest is None:
         say(
             f"{out}: {produced.built} examples built now, {produced.found} found finished, "

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import TypeVar
 
 from gniah.cypher.store import GraphStore
 from gniah.generator.graphniah.rendering import TitleRegister
+from gniah.records.errors import StoreError
 from gniah.records.papers import Paper
 from gniah.records.streams import Stream
 
 _CACHE_LIMIT = 200_000
+
+_Answer = TypeVar("_Answer")
 
 
 class Stuck(Exception):
@@ -24,33 +29,73 @@ class Stuck(Exception):
         self.component = component
 
 
+@dataclass(frozen=True, slots=True)
+class StoreUse:
+    """How many questions a store was asked, and how many seconds it took to answer them."""
+
+    questions: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: StoreUse) -> StoreUse:
+        return StoreUse(self.questions + other.questions, self.seconds + other.seconds)
+
+    def __sub__(self, other: StoreUse) -> StoreUse:
+        return StoreUse(self.questions - other.questions, self.seconds - other.seconds)
+
+
 class Neighbourhoods:
-    """A store's papers and neighbours, each asked for once. One for each process."""
+    """A store's papers and neighbours, each asked for once. One for each process.
+
+    A store that is far away answers many ids as fast as one: so a question takes along up to `store.batch` ids that are
+    likely to be asked for next and are not known yet. What is answered does not depend on that.
+    """
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
         self._cites: dict[int, tuple[list[int], list[int]]] = {}
         self._papers: dict[int, Paper] = {}
+        self.use = StoreUse()
+        """What the store was asked so far."""
 
-    def of(self, identifier: int) -> tuple[list[int], list[int]]:
+    def of(self, identifier: int, along: Iterable[int] = ()) -> tuple[list[int], list[int]]:
         """Return the sorted ids that a paper cites, and those that cite it. The lists are not to be changed."""
         found = self._cites.get(identifier)
         if found is None:
             if len(self._cites) >= _CACHE_LIMIT:
                 self._cites.clear()
-            ids = (identifier,)
-            found = (self._store.neighbours(ids, "cites")[0], self._store.neighbours(ids, "cited_by")[0])
-            self._cites[identifier] = found
+            ids = self._with_unknown(identifier, along, self._cites)
+            cites = self._timed(lambda: self._store.neighbours(ids, "cites"))
+            cited_by = self._timed(lambda: self._store.neighbours(ids, "cited_by"))
+            self._cites.update(zip(ids, zip(cites, cited_by, strict=True), strict=True))
+            found = self._cites[identifier]
         return found
 
-    def paper(self, identifier: int) -> Paper:
+    def paper(self, identifier: int, along: Iterable[int] = ()) -> Paper:
         """Return a paper's metadata."""
         found = self._papers.get(identifier)
         if found is None:
             if len(self._papers) >= _CACHE_LIMIT:
                 self._papers.clear()
-            found = self._papers[identifier] = self._store.papers((identifier,))[0]
+            ids = self._with_unknown(identifier, along, self._papers)
+            self._papers.update(zip(ids, self._timed(lambda: self._store.papers(ids)), strict=True))
+            found = self._papers[identifier]
         return found
+
+    def _with_unknown(self, identifier: int, along: Iterable[int], known: Container[int]) -> list[int]:
+        ids = {identifier: None}
+        if self._store.batch > 1:
+            for other in along:
+                if other not in known:
+                    ids[other] = None
+                if len(ids) >= self._store.batch:
+                    break
+        return list(ids)
+
+    def _timed(self, ask: Callable[[], _Answer]) -> _Answer:
+        begun = time.perf_counter()
+        answer = ask()
+        self.use += StoreUse(1, time.perf_counter() - begun)
+        return answer
 
 
 @dataclass(slots=True)
@@ -85,7 +130,7 @@ def backbone_component(backbone: Sequence[int], neighbourhoods: Neighbourhoods, 
     """Return a component that is its backbone only. A pair that cites both ways shows one direction, drawn here."""
     component = Component(tuple(backbone), list(backbone))
     for one, other in pairwise(backbone):
-        cites, cited_by = neighbourhoods.of(one)
+        cites, cited_by = neighbourhoods.of(one, backbone)
         forward, backward = other in cites, other in cited_by
         if not (forward or backward):
             raise ValueError(f"papers {one} and {other} stand together on a path and do not cite each other")
@@ -104,11 +149,11 @@ class Growth:
     taken: set[int] = field(default_factory=set)
     refused: Counter[str] = field(default_factory=Counter)
 
-    def refusal(self, candidate: int) -> str | None:
-        """Return why a paper cannot enter the example, or None when it can."""
+    def refusal(self, candidate: int, along: Iterable[int] = ()) -> str | None:
+        """Return why a paper cannot enter the example, or None when it can. `along` may be asked about next."""
         if candidate in self.taken:
             return "taken"
-        paper = self.neighbourhoods.paper(candidate)
+        paper = self.neighbourhoods.paper(candidate, along)
         if not paper.usable:
             return "unusable"
         return None if self.register.accepts(paper) else "confusable"
@@ -202,13 +247,17 @@ class _Loop:
         self._nodes: list[int] = []
         self._home: list[int] = []
         self._children: list[int] = []
-        self._untried: list[tuple[list[int], list[int]]] = []
+        # None for a grown paper until it is drawn: it has a neighbour, its parent, and need not be asked about before.
+        self._untried: list[tuple[list[int], list[int]] | None] = []
         self._members: list[list[int]] = [[] for _ in components]
         self._open = [0] * len(components)
         self._missing = sum(size - len(component.papers) for component in components)
         for home, component in enumerate(components):
             for identifier in component.papers:
                 self._add_node(identifier, home)
+                node = len(self._nodes) - 1
+                if not any(self._load(node)):
+                    self._close(node)
 
     def run(self) -> None:
         for home, component in enumerate(self._components):
@@ -222,12 +271,14 @@ class _Loop:
     def _step(self) -> None:
         node = self._weights.at(self._stream.below(self._weights.total))
         direction = self._stream.below(2)
-        lists = self._untried[node]
+        lists = self._untried[node] or self._load(node)
+        if not any(lists):
+            raise _one_sided(self._nodes[node])
         if not lists[direction]:
             direction = 1 - direction
         candidate = self._take(lists, direction)
         home = self._home[node]
-        refusal = self._growth.refusal(candidate)
+        refusal = self._growth.refusal(candidate, chain(lists[direction], lists[1 - direction]))
         if refusal is not None:
             self._growth.refused[refusal] += 1
             if not (lists[0] or lists[1]):
@@ -250,7 +301,7 @@ class _Loop:
             self._fill(home)
             return
         lists = self._untried[node]
-        if lists[0] or lists[1]:
+        if lists and (lists[0] or lists[1]):
             self._weights.set(node, self._weight(node))
         else:
             self._close(node)
@@ -271,15 +322,20 @@ class _Loop:
 
     def _add_node(self, identifier: int, home: int) -> None:
         node = len(self._nodes)
-        cites, cited_by = self._growth.neighbourhoods.of(identifier)
         self._nodes.append(identifier)
         self._home.append(home)
         self._children.append(0)
-        self._untried.append((list(cites), list(cited_by)))
+        self._untried.append(None)
         self._members[home].append(node)
-        if cites or cited_by:
-            self._open[home] += 1
-            self._weights.set(node, self._weight(node))
+        self._open[home] += 1
+        self._weights.set(node, self._weight(node))
+
+    def _load(self, node: int) -> tuple[list[int], list[int]]:
+        """Find out a node's neighbours, in one question with those of the whole frontier where that costs no more."""
+        frontier = (self._nodes[other] for other, lists in enumerate(self._untried) if lists is None)
+        cites, cited_by = self._growth.neighbourhoods.of(self._nodes[node], frontier)
+        lists = self._untried[node] = (list(cites), list(cited_by))
+        return lists
 
     def _weight(self, node: int) -> int:
         children = self._children[node]
@@ -292,3 +348,9 @@ class _Loop:
     def _fill(self, home: int) -> None:
         for node in self._members[home]:
             self._weights.set(node, 0)
+
+
+def _one_sided(identifier: int) -> StoreError:
+    return StoreError(
+        f"the store gives paper {identifier} as a neighbour, and no neighbours of it", remedy="import the graph again"
+    )

@@ -18,6 +18,7 @@ from typing import Any
 from gniah.generator.corpora import Corpus
 from gniah.generator.graphniah.building import Built, ExampleBuilder
 from gniah.generator.graphniah.experiments import ListSettings
+from gniah.generator.graphniah.growth import StoreUse
 from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
 from gniah.generator.graphniah.plans import Plan, Sources, inputs_of, make_plan, read_plan
 from gniah.generator.graphniah.publication import (
@@ -42,7 +43,8 @@ PLAN_NAME = "plan.json"
 class Produced:
     """What a call came to: examples in the list, how many were built now, found finished, and are still missing.
 
-    `manifest` is that of the finished folder, and None as long as examples are missing.
+    `manifest` is that of the finished folder, and None as long as examples are missing. `store` is what building asked
+    of the graph store.
     """
 
     total: int
@@ -50,6 +52,7 @@ class Produced:
     found: int
     missing: int
     manifest: Manifest | None = None
+    store: StoreUse = field(default_factory=StoreUse)
 
 
 def build_examples(
@@ -105,12 +108,14 @@ def produce(
         if len(wanted) < len(mine):
             say(f"{out}: going on; {len(mine) - len(wanted)} of {len(mine)} examples are finished already")
         tasks = [plan.by_qid[qid] for qid in wanted]
+        asked = StoreUse()
         with Progress("examples built", len(tasks)) as progress:
-            for _ in _built(tasks, sources, materials, work, jobs, strict_fill):
+            for use in _built(tasks, sources, materials, work, jobs, strict_fill):
                 progress.advance()
+                asked += use
         missing = sum(not (work / f"{qid}.json").is_file() for qid in plan.by_qid)
         manifest = None if missing else put_together(out, read_plan(work / PLAN_NAME), [work], clock)
-        return Produced(len(plan.by_qid), len(wanted), len(mine) - len(wanted), missing, manifest)
+        return Produced(len(plan.by_qid), len(wanted), len(mine) - len(wanted), missing, manifest, asked)
 
 
 def _finished(out: Path, settings: ListSettings, materials: Materials, skip_impossible: bool) -> Manifest | None:
@@ -167,12 +172,12 @@ def _built(
     work: Path,
     jobs: int,
     strict_fill: bool,
-) -> Iterator[str]:
-    """Yield the qid of each example when it is on disk, from this process or from spawned ones."""
+) -> Iterator[StoreUse]:
+    """Yield what each example asked of the store when it is on disk, from this process or from spawned ones."""
     if jobs <= 1 or len(tasks) <= 1:
         builder = ExampleBuilder(materials, strict_fill=strict_fill)
         for settings in tasks:
-            yield write_piece(builder.build(settings), work)
+            yield _build(builder, settings, work)
         return
     start = (sources, materials.corpora, work, strict_fill)
     with Workers(min(jobs, len(tasks)), _start_worker, start, kept="finished examples are kept") as workers:
@@ -202,10 +207,17 @@ def _start_worker(sources: Sources, corpora: Mapping[str, Corpus], work: Path, s
         _worker = error
 
 
-def _work(settings: Settings) -> str:
+def _work(settings: Settings) -> StoreUse:
     if not isinstance(_worker, _Worker):
         raise _worker or GniahError("a worker process did not start")
-    return write_piece(_worker.builder.build(settings), _worker.work)
+    return _build(_worker.builder, settings, _worker.work)
+
+
+def _build(builder: ExampleBuilder, settings: Settings, work: Path) -> StoreUse:
+    """Build one example and write it; return what it asked of the store."""
+    before = builder.neighbourhoods.use
+    write_piece(builder.build(settings), work)
+    return builder.neighbourhoods.use - before
 
 
 def merge(parts: Sequence[Path], out: Path) -> Produced:

@@ -126,7 +126,7 @@ def enter_backbone(component: Component, growth: Growth) -> bool:
     """Enter a backbone's papers; when one cannot enter, take the others out again and say so."""
     entered: list[int] = []
     for identifier in component.papers:
-        if growth.refusal(identifier) is not None:
+        if growth.refusal(identifier, component.papers) is not None:
             growth.leave(Component(component.backbone, entered))
             return False
         growth.enter(identifier)

@@ -572,6 +572,8 @@ def test_the_command_refuses_a_cut_and_an_empty_pool(audit_store: GraphStore, tm
 class LargeStore:
     """A store in memory, which audits ask for papers and citations only."""
 
+    batch = 1
+
     def __init__(self, citations: set[tuple[int, int]], papers: int) -> None:
         self._cites: dict[int, list[int]] = {}
         for citing, cited in sorted(citations):

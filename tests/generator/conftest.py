@@ -36,6 +36,7 @@ class ToyStore:
     """A citation graph in two dictionaries, behind the protocol of every store."""
 
     address = "toy"
+    batch = 1
 
     def __init__(self, papers: Iterable[Paper], citations: Citations, name: str = "toy") -> None:
         self._papers = {paper.corpusid: paper for paper in papers}

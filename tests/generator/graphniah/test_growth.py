@@ -3,10 +3,10 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from gniah.cypher.store import GraphStore
+from gniah.cypher.store import Direction, GraphStore
 from gniah.generator.graphniah.growth import (
     Component,
     Growth,
@@ -25,6 +25,7 @@ from gniah.generator.graphniah.growth import (
     grow,
 )
 from gniah.generator.graphniah.rendering import TitleRegister
+from gniah.records.errors import StoreError
 from gniah.records.papers import Paper
 from gniah.records.streams import Stream
 
@@ -55,6 +56,13 @@ def grown(
     components, growth = started(store, backbones, key)
     grow(components, size, alpha, growth, Stream(key, "growth"))
     return components, growth
+
+
+def distant(store: GraphStore, batch: int) -> GraphStore:
+    """The same store, of which it is best to ask so much at once."""
+    other = copy.copy(store)
+    other.batch = batch
+    return other
 
 
 # --- the weights ------------------------------------------------------------------------------------------------
@@ -312,8 +320,14 @@ def test_components_are_trees_of_real_citations_that_share_nothing(
             growth.enter(identifier)
         components.append(component)
     plain, plain_growth = copy.deepcopy(components), copy.deepcopy(growth)
+    far, far_growth = copy.deepcopy(components), copy.deepcopy(growth)
+    far_growth.neighbourhoods = Neighbourhoods(distant(store, 5))
     ended = []
-    for some, state, weights_of in ((components, growth, Weights), (plain, plain_growth, PlainWeights)):
+    for some, state, weights_of in (
+        (components, growth, Weights),
+        (plain, plain_growth, PlainWeights),
+        (far, far_growth, Weights),
+    ):
         try:
             grow(some, size, Fraction(alpha), state, Stream("growth", key), weights_of=weights_of)
             ended.append(-1)
@@ -323,6 +337,8 @@ def test_components_are_trees_of_real_citations_that_share_nothing(
     assert ended[0] == ended[1]
     assert components == plain
     assert growth.refused == plain_growth.refused
+    # So do questions that take others along.
+    assert (ended[0], components, growth.refused) == (ended[2], far, far_growth.refused)
     everyone = [identifier for component in components for identifier in component.papers]
     assert len(set(everyone)) == len(everyone)
     assert growth.taken == set(everyone)
@@ -389,9 +405,9 @@ def test_source_target_and_true_path_stand_where_the_paper_puts_them() -> None:
 class Recorded(Growth):
     """Growth that remembers every candidate it was asked about."""
 
-    def refusal(self, candidate: int) -> str | None:
+    def refusal(self, candidate: int, along: Iterable[int] = ()) -> str | None:
         self.asked.append(candidate)
-        return super().refusal(candidate)
+        return super().refusal(candidate, along)
 
     asked: list[int]
 
@@ -489,3 +505,51 @@ def test_papers_and_neighbours_are_asked_for_once(store_of: MakeStore) -> None:
     assert neighbourhoods.of(1) is neighbourhoods.of(1)
     assert neighbourhoods.paper(1) is neighbourhoods.paper(1)
     assert neighbourhoods.paper(1) == store.papers((1,))[0]
+
+
+def test_a_distant_store_is_asked_for_a_whole_frontier_at_once(store_of: MakeStore) -> None:
+    pairs = [(one, other) for one in range(1, 60) for other in (one + 1, one // 2) if other]
+    use = {}
+    grown_to = []
+    for batch in (1, 40):
+        components, growth = grown(distant(store_of(pairs), batch), [(1, 2), (20, 21)], 25)
+        use[batch] = growth.neighbourhoods.use.questions
+        grown_to.append(components)
+    assert grown_to[0] == grown_to[1]
+    assert use[40] < use[1] * 2 / 3
+    assert growth.neighbourhoods.use.seconds > 0
+
+
+def test_what_is_taken_along_is_new_and_within_the_batch(store_of: MakeStore) -> None:
+    asked: list[list[int]] = []
+
+    class Listening:
+        """The same store, which notes what it is asked."""
+
+        batch = 3
+
+        def neighbours(self, ids: Sequence[int], direction: Direction) -> list[list[int]]:
+            asked.append(list(ids))
+            return store_of([(1, 2), (3, 1), (4, 1)]).neighbours(ids, direction)
+
+    store = cast(GraphStore, Listening())
+    neighbourhoods = Neighbourhoods(store)
+    assert neighbourhoods.of(1, [1, 2, 2, 3, 4]) == ([2], [3, 4])
+    assert neighbourhoods.of(2) == ([], [1])
+    assert neighbourhoods.of(4, [1, 2, 3]) == ([1], [])
+    assert asked == [[1, 2, 3], [1, 2, 3], [4], [4]]
+
+
+def test_a_store_whose_directions_disagree_is_named(store_of: MakeStore) -> None:
+    class OneSided:
+        """The same store, without the neighbours of paper 3."""
+
+        batch = 1
+        papers = store_of([(1, 2), (1, 3)]).papers
+
+        def neighbours(self, ids: Sequence[int], direction: Direction) -> list[list[int]]:
+            found = store_of([(1, 2), (1, 3)]).neighbours(ids, direction)
+            return [[] if one == 3 else others for one, others in zip(ids, found, strict=True)]
+
+    with pytest.raises(StoreError, match=r"paper 3 .*no neighbours"):
+        grown(cast(GraphStore, OneSided()), [(1, 2)], 5, Fraction(999999))

@@ -1,8 +1,7 @@
-"""The session's Neo4j, and the program `gniah-load` as a user calls it."""
+"""The program `gniah-load` as a user calls it."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -10,18 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-# Makes the fixtures importable whatever the import mode, under one name.
-if "neo4j_fixtures" not in sys.modules:
-    spec = importlib.util.spec_from_file_location("neo4j_fixtures", Path(__file__).parents[2] / "neo4j_fixtures.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["neo4j_fixtures"] = module
-    spec.loader.exec_module(module)
-
-from neo4j_fixtures import empty_neo4j, neo4j_server
-
-__all__ = ["empty_neo4j", "neo4j_server"]
 
 
 @pytest.fixture(scope="session")
