@@ -261,6 +261,8 @@ def _growth_ratios(store: object, paths: tuple[tuple[int, ...], ...], index: Com
 class _Timed:
     """A store whose look-ups are timed."""
 
+    batch = 1
+
     def __init__(self, store: object) -> None:
         self._store = store
         self.seconds = 0.0

@@ -8,6 +8,7 @@ from gniah.records.command_line import program, run
 from gniah.records.families import CommandSpec
 
 _COMMANDS = "gniah.evaluator.commands"
+_COMPARING = "gniah.evaluator.comparing_commands"
 
 SUMMARY = """Run models over examples and score their answers.
 
@@ -23,6 +24,9 @@ def commands() -> Mapping[str, CommandSpec]:
     return {
         "run": CommandSpec(f"{_COMMANDS}:run_command", "Ask models every example and keep what they answer."),
         "score": CommandSpec(f"{_COMMANDS}:score_command", "Read the answers of a run and score them."),
+        "export": CommandSpec(f"{_COMMANDS}:export_command", "Write scored responses into a Parquet file."),
+        "compare": CommandSpec(f"{_COMPARING}:compare_command", "Compare two score files, example by example."),
+        "power": CommandSpec(f"{_COMPARING}:power_command", "Say how many examples a comparison needs."),
     }
 
 

@@ -10,10 +10,19 @@ import click
 
 from gniah.evaluator.lists import count_range_of
 from gniah.evaluator.models import OFFLINE, ModelSettings, open_model
+from gniah.evaluator.pool_reading import quick_responses
+from gniah.evaluator.readings import READINGS
 from gniah.evaluator.results import model_json, write_scores
-from gniah.evaluator.runs import OFFLINE_SYNC_EVERY, RunCounts, held_responses, open_pool, run_model
-from gniah.evaluator.scoring import CountRange, Scores, score
-from gniah.evaluator.tables import task_table, troubles, variable_table
+from gniah.evaluator.runs import (
+    OFFLINE_SYNC_EVERY,
+    POOL_NAME,
+    RunCounts,
+    held_responses,
+    open_pool,
+    run_model,
+)
+from gniah.evaluator.scoring import READING, CountRange, Scores, score
+from gniah.evaluator.tables import counts_table, differences, task_table, troubles, variable_table
 from gniah.records.command_line import GIVEN_PATH, Progress, emit, emit_json, say, table
 from gniah.records.errors import CheckFailed, UsageFault
 from gniah.records.examples import examples_path, read_examples
@@ -92,26 +101,41 @@ def run_command(
 @click.argument("examples", type=GIVEN_PATH)
 @click.argument("run", type=GIVEN_PATH)
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Score this model only. Repeatable.")
+@click.option(
+    "--reading",
+    type=click.Choice(READINGS),
+    default=READING,
+    show_default=True,
+    help="Which rules read the answers of the tables. The files hold both.",
+)
 @_COUNT_RANGE
 @_JSON
 def score_command(
-    examples: Path, run: Path, models: tuple[str, ...], count_range: CountRange | None, as_json: bool
+    examples: Path,
+    run: Path,
+    models: tuple[str, ...],
+    reading: str,
+    count_range: CountRange | None,
+    as_json: bool,
 ) -> None:
     """Score the answers in RUN against EXAMPLES, and write a file for each model under RUN/eval.
 
-    The files are RUN/eval/reasoning_effort=<effort>/model=<name>.json.
-    Accuracy is told with Wilson 95 % intervals and with what uniform guessing would reach. A status with a
-    star is left out of the denominator. Ends with exit code 1 when there are errors or responses without
-    their example.
+    The files are RUN/eval/reasoning_effort=<effort>/model=<name>.json. Nothing is asked again, and equal input
+    gives equal files.
+
+    Every answer is read twice: by the rules of the dataset card, and by ours, which forgive more. Accuracy is told
+    with Wilson 95 % intervals and with what uniform guessing would reach. A status with a star is left out of the
+    denominator. Ends with exit code 1 when there are errors or responses without their example.
 
     \b
     Example:
       gniah-eval score BENCH RUN
     """
     path = examples_path(examples)
-    with held_responses(run, say) as responses:
+    with held_responses(run, say):
+        responses = quick_responses(run / POOL_NAME)
         chosen = (response for response in responses if not models or response.model in models)
-        scores = score(read_examples(path), chosen, _checked(count_range) or count_range_of(path))
+        scores = score(read_examples(path), chosen, _checked(count_range) or count_range_of(path), spill=run)
         missing = sorted(set(models) - {model.model for model in scores.models})
         if missing:
             raise UsageFault(
@@ -121,12 +145,39 @@ def score_command(
     if as_json:
         emit_json({"sound": scores.sound, "models": [model_json(model, scores) for model in scores.models]})
     else:
-        emit(f"{task_table(scores)}\n\n{variable_table(scores)}")
+        emit(_tables(scores, reading))
     for line in troubles(scores):
         say(line)
     for written in paths:
         say(f"written: {written}")
     _fail_unless_sound(run, scores)
+
+
+@click.command("export")
+@click.argument("results", type=GIVEN_PATH)
+@click.option("--out", type=GIVEN_PATH, required=True, metavar="FILE.parquet", help="The file to write.")
+def export_command(results: Path, out: Path) -> None:
+    """Write all scored responses below RESULTS into one Parquet file, a row each.
+
+    RESULTS is a folder with score files: a run, several runs, or the published layout. docs/scoring.md lists the
+    columns.
+
+    \b
+    Example:
+      gniah-eval export RUN --out responses.parquet
+    """
+    from gniah.evaluator.exporting import export
+
+    exported = export(results, out)
+    for line in exported.not_understood:
+        say(line)
+    say(f"written: {out}: {exported.rows} rows")
+
+
+def _tables(scores: Scores, reading: str) -> str:
+    tables = (task_table(scores, reading), variable_table(scores, reading), counts_table(scores, reading))
+    lines = "\n".join(differences(scores))
+    return "\n\n".join([text for text in (*tables, lines) if text])
 
 
 def _fail_unless_sound(run: Path, scores: Scores) -> None:

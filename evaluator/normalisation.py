@@ -11,6 +11,7 @@ be an answer is given up before anything expensive is done with it.
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 
 # No label, letter or count of any task is longer, wrapped in whatever markup. It also bounds NFKC, which can
@@ -19,9 +20,12 @@ LONGEST = 1000
 
 # Full-width ASCII variants, one character for one, so that positions in a text do not move.
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+_WIDE = re.compile("[\uff01-\uff5e\u3000]")
 
 # Spaces that are set between groups of digits. A plain space is not one: "1 042" may be two numbers.
-_GROUPING_SPACES = frozenset("\u00a0\u2007\u2009\u202f")
+_SPACES = "[\u00a0\u2007\u2009\u202f]"
+_SPACE = re.compile(_SPACES)
+_GROUPING_SPACE = re.compile(rf"(?<=\d){_SPACES}(?=\d)")
 _GROUPING_MARKS = ("{,}", "\\,")
 
 _EMPHASIS = "*_`"
@@ -39,34 +43,34 @@ _PAIRS = (
     ("‘", "’"),
     ("«", "»"),
 )
-_MACROS = tuple(
-    f"\\{name}{{"
-    for name in (
-        "answer",
-        "boxed",
-        "emph",
-        "fbox",
-        "mathbf",
-        "mathit",
-        "mathrm",
-        "mathsf",
-        "mathtt",
-        "mbox",
-        "operatorname",
-        "text",
-        "textbf",
-        "textit",
-        "textrm",
-        "textsf",
-        "texttt",
-        "underline",
-    )
+_LAST = frozenset(closing[-1] for _, closing in _PAIRS)
+# LaTeX commands that change how their argument looks, not what it says.
+MACROS = (
+    "answer",
+    "boxed",
+    "emph",
+    "fbox",
+    "mathbf",
+    "mathit",
+    "mathrm",
+    "mathsf",
+    "mathtt",
+    "mbox",
+    "operatorname",
+    "text",
+    "textbf",
+    "textit",
+    "textrm",
+    "textsf",
+    "texttt",
+    "underline",
 )
+_OPENINGS = tuple(f"\\{name}{{" for name in MACROS)
 
 
 def narrow(text: str) -> str:
     """Return the text with full-width ASCII variants made narrow, each character in its place."""
-    return text if text.isascii() else text.translate(_NARROW)
+    return text.translate(_NARROW) if _WIDE.search(text) else text
 
 
 def normalised(text: str) -> str | None:
@@ -77,11 +81,16 @@ def normalised(text: str) -> str | None:
     text = text.strip()
     if len(text) > LONGEST:
         return None
-    return unwrapped(" ".join(_compatible(_visible(_grouped(text))).split()))
+    folded = " ".join(_grouped(text).split())
+    if not (folded.isascii() and folded.isprintable()):
+        folded = " ".join(_compatible(_visible(folded)).split())
+    return unwrapped(folded)
 
 
 def unwrapped(text: str) -> str:
     """Take wrappers and closing punctuation off until nothing changes."""
+    if text.isalnum():
+        return text
     while True:
         shorter = _without_wrapper(text.strip())
         if shorter == text:
@@ -108,17 +117,14 @@ def integer(text: str) -> str | None:
 
 
 def _grouped(text: str) -> str:
-    """Turn a grouping space between two digits into a comma, before NFKC makes it a plain space."""
-    parts = list(text)
-    for position in range(1, len(text) - 1):
-        neighbours = text[position - 1], text[position + 1]
-        if text[position] in _GROUPING_SPACES and all(character.isdecimal() for character in neighbours):
-            parts[position] = ","
-    return "".join(parts)
+    """Turn a grouping space between two digits into a comma, before it is folded into a plain one."""
+    return _GROUPING_SPACE.sub(",", text) if not text.isascii() and _SPACE.search(text) else text
 
 
 def _visible(text: str) -> str:
     """Drop format characters (zero-width, joiners, direction marks) and controls that are not white space."""
+    if text.isprintable():
+        return text
     return "".join(
         character for character in text if character.isspace() or unicodedata.category(character) not in ("Cf", "Cc")
     )
@@ -126,6 +132,8 @@ def _visible(text: str) -> str:
 
 def _compatible(text: str) -> str:
     """Apply NFKC, but leave raised and lowered characters as they are: 4² is not the integer 42."""
+    if unicodedata.is_normalized("NFKC", text):
+        return text
     return "".join(
         "".join(run) if raised else unicodedata.normalize("NFKC", "".join(run))
         for raised, run in itertools.groupby(text, key=_is_raised)
@@ -145,11 +153,13 @@ def _without_wrapper(text: str) -> str:
     # An ellipsis says that something is left out, so it is no closing mark.
     if bare.endswith(tuple(_CLOSING)) and not bare.endswith(".."):
         bare = bare[:-1]
+    if bare[-1:] not in _LAST:
+        return bare.strip()
     for opening, closing in _PAIRS:
         if len(bare) >= len(opening) + len(closing) and bare.startswith(opening) and bare.endswith(closing):
             return bare[len(opening) : -len(closing)].strip()
     if bare.endswith("}"):
-        for macro in _MACROS:
+        for macro in _OPENINGS:
             if bare.startswith(macro):
                 return bare[len(macro) : -1].strip()
     return bare.strip()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from gniah.evaluator.scoring import READING, ModelScores, Scores, Summary, settled
+from gniah.evaluator.ledger import json_bytes
+from gniah.evaluator.readings import OURS, READINGS
+from gniah.evaluator.scoring import READING, KnownExample, ModelScores, Scores, settled
+from gniah.evaluator.summaries import CountDetails, ReadingScores, Summary
 from gniah.records.canonical import digest
-from gniah.records.files import remove_leftovers, write_json
+from gniah.records.files import json_document, remove_leftovers, whole_file
 
-EVAL_SCHEMA = "gniah/eval/1"
+EVAL_SCHEMA = "gniah/eval/2"
 EVAL_FOLDER = "eval"
 
 
@@ -54,48 +58,82 @@ def eval_path(run: Path, model: ModelScores, *, shared: bool) -> Path:
 
 def write_scores(run: Path, scores: Scores) -> list[Path]:
     """Write one file for each model, whole or not at all; return their paths."""
-    shared = Counter((model.model, model.reasoning_effort) for model in scores.models)
-    paths = []
-    for model in scores.models:
-        path = eval_path(run, model, shared=shared[model.model, model.reasoning_effort] > 1)
+    paths = score_paths(run, scores)
+    for path, model in zip(paths, scores.models, strict=True):
         remove_leftovers(path)  # the run folder is held
-        write_json(path, model_json(model, scores))
-        paths.append(path)
+        with whole_file(path) as stream:
+            stream.writelines(_document(model, scores))
     return paths
 
 
+def score_paths(run: Path, scores: Scores) -> list[Path]:
+    """Return where each model's scores stand in a run folder."""
+    shared = Counter((model.model, model.reasoning_effort) for model in scores.models)
+    return [eval_path(run, one, shared=shared[one.model, one.reasoning_effort] > 1) for one in scores.models]
+
+
+def _document(model: ModelScores, scores: Scores) -> Iterator[bytes]:
+    """Yield a score file in pieces: its head indented, then examples and responses a line each."""
+    yield json_document(model_json(model, scores)).removesuffix(b"\n}\n")
+    asked = (json_bytes(asked_json(one)) for one in model.asked)
+    for name, lines in (("asked", asked), ("responses", model.responses.lines())):
+        yield b',\n "%s": [' % name.encode("ascii")
+        before = b"\n  "
+        for line in lines:
+            yield before + line
+            before = b",\n  "
+        yield b"\n ]" if before != b"\n  " else b"]"
+    yield b"\n}\n"
+
+
 def model_json(model: ModelScores, scores: Scores) -> dict[str, Any]:
-    """Return one model's scores as the object of its file."""
+    """Return one model's scores as the object of its file, without what is there once an example or response."""
+    card, ours = (_reading_json(model.readings[reading]) for reading in READINGS)
     return {
         "schema": EVAL_SCHEMA,
-        "reading": READING,
         "model": model.model,
         "base_address": model.base_address,
         "reasoning_effort": model.reasoning_effort,
         "parameters": dict(model.parameters),
         "examples": scores.examples,
         "duplicate_examples": list(scores.duplicate_examples),
-        "duplicate_responses": model.duplicates,
+        "duplicate_responses": [{"qid": qid, "repeat": repeat} for qid, repeat in model.duplicates],
+        "repeated_examples": list(model.repeated),
         "unknown_examples": list(model.unknown),
         "without_response": list(model.without_response),
-        "overall": summary_json(model.overall),
+        "reading": READING,
+        **card,
+        OURS: ours,
+        "differences": {**dataclasses.asdict(model.differences), "qids": list(model.differences.qids)},
+    }
+
+
+def asked_json(one: KnownExample) -> dict[str, Any]:
+    """Return what a score file keeps of an example, so that it can be understood without the prompts."""
+    return {
+        "qid": one.example.qid,
+        "chance": str(one.chance),
+        "variables": dict(one.variables),
+        "config": dict(one.example.config),
+        "token_counts": dict(one.example.token_counts),
+        "experiments": [dict(item) for item in one.example.experiments],
+    }
+
+
+def _reading_json(scores: ReadingScores) -> dict[str, Any]:
+    return {
+        "overall": summary_json(scores.overall),
         "by": {
             variable: {value: summary_json(summary) for value, summary in values.items()}
-            for variable, values in model.by.items()
+            for variable, values in scores.by.items()
         },
-        "responses": [
-            {
-                "qid": response.qid,
-                "repeat": response.repeat,
-                "status": response.status,
-                "value": response.value,
-                "gold": response.gold,
-                "reason": response.reason,
-                "key": response.key,
-            }
-            for response in model.responses
-        ],
+        "counts": None if scores.counts is None else _counts_json(scores.counts),
     }
+
+
+def _counts_json(counts: CountDetails) -> dict[str, Any]:
+    ratio = counts.median_ratio
+    return {**dataclasses.asdict(counts), "median_ratio": None if ratio is None else round(ratio, 4)}
 
 
 def summary_json(summary: Summary) -> Mapping[str, Any]:

@@ -1,16 +1,7 @@
-"""Scoring responses against examples: what each one answered, and how it counts. Nothing here touches a disk.
+"""Scoring responses against examples: what each one answered, and how it counts.
 
-Every response gets one status. They are tried in this order, and the first that fits stands:
-
-1. `error`: the request failed, the response was made from other prompts than the example's, or the scorer
-   could not cope with it. Left out of the denominator, listed, and a reason to fail.
-2. `prompt-cut`: the provider counted clearly fewer prompt tokens than were sent (see `PROMPT_CUT`), so the
-   model did not see the question as it is. Left out of the denominator.
-3. `correct` or `wrong`: an answer could be read, even when the output limit was reached after it.
-4. `refused`: the provider says that its filter or the model declined.
-5. `length`: the output limit was reached without a readable answer, or without any text at all.
-6. `empty`: there is no text outside closed thinking blocks.
-7. `unreadable`: all the rest. It counts as wrong, and equals no answer, whatever the right one is.
+Both are read once and neither is kept whole: of an example its prompts are dropped, of a response a line stays,
+in a temporary file when there are many. How one response counts is said in `gniah.evaluator.judging`.
 """
 
 from __future__ import annotations
@@ -19,34 +10,44 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
-from gniah.evaluator.extraction import visible
-from gniah.evaluator.statistics import guessing_rate, mean_rate, wilson_interval
+from gniah.evaluator.judging import LENGTH, NOT_COUNTED, PROMPT_CUT, REFUSED, STATUSES, assess
+from gniah.evaluator.ledger import LARGEST_REPEAT, Ledger, ScoredResponses, json_bytes
+from gniah.evaluator.readings import CARD, Readings
+from gniah.evaluator.statistics import guessing_rate
+from gniah.evaluator.summaries import Differences, ReadingScores, Register, Summary
 from gniah.records import families
 from gniah.records.canonical import digest
+from gniah.records.errors import InputError
 from gniah.records.examples import Example
 from gniah.records.responses import Response, prompt_sha256
 
-STATUSES = ("correct", "wrong", "unreadable", "empty", "refused", "length", "prompt-cut", "error")
-NOT_COUNTED = frozenset({"prompt-cut", "error"})
-# Tokenizers of current models differ by about 5 % on these texts, so a count under nine tenths of the
-# smallest of ours is a cut prompt and not another tokenizer. Only `prompt_tokens` is compared: other names
-# leave cached tokens out.
-PROMPT_CUT = Fraction(9, 10)
-REFUSED = frozenset({"content_filter", "refusal", "safety"})
-LENGTH = frozenset({"length", "max_tokens"})
-READING = "card"
+# What others take from here, whatever module it stands in.
+__all__ = [
+    "LENGTH",
+    "NOT_COUNTED",
+    "PROMPT_CUT",
+    "READING",
+    "REFUSED",
+    "STATUSES",
+    "AnswerSet",
+    "CountRange",
+    "KnownExample",
+    "ModelScores",
+    "Scorer",
+    "Scores",
+    "score",
+    "settled",
+]
+
+# The reading that fills tables and figures unless another is asked for.
+READING = CARD
+# The variable of every task that is answered by a label: the right one.
+LABEL = "label"
 
 CountRange = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a scorer read: a value in the form of `Scorer.gold`, or None with the reason."""
-
-    value: str | None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,16 @@ class Scorer(Protocol):
     for the family's own.
     """
 
-    def read(self, example: Example, text: str) -> Reading:
-        """Return what a response's visible text answers."""
+    def read(self, example: Example, text: str) -> Readings:
+        """Return what a response's visible text answers, under both readings; one object when they are the same."""
         ...
 
     def gold(self, example: Example) -> str:
         """Return the right answer in the form that `read` gives. Raises InputError without one."""
+        ...
+
+    def counts(self, example: Example) -> bool:
+        """Return whether answers are numbers; `read` and `gold` give digits then."""
         ...
 
     def variables(self, example: Example) -> Mapping[str, str]:
@@ -97,51 +102,45 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredResponse:
-    """How one response counts: `value` was read, `gold` is right, `reason` says why nothing was read."""
+class KnownExample:
+    """An example without its prompts, and what is known of it beforehand.
 
-    qid: str
-    repeat: int
-    key: str
-    status: str
-    value: str | None
-    gold: str
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A group of responses: `n` is the denominator, `interval` the Wilson 95 % interval as fractions.
-
-    `interval` is None when nothing was counted or an example was counted more than once, since repeats are
-    not independent. `chance` is what uniform guessing would reach on the same examples.
+    `prompts` is the hash of its prompts, `sent` the least of its token counts (0 when there is none), `number`
+    tells that answers are numbers, `chance` is what a guess reaches.
     """
 
-    n: int
-    correct: int
-    interval: tuple[float, float] | None
-    chance: Fraction | None
-    statuses: Mapping[str, int]
+    example: Example
+    prompts: str
+    sent: int
+    position: int
+    scorer: Scorer
+    gold: str
+    number: bool
+    variables: Mapping[str, str]
+    chance: Fraction
 
 
 @dataclass(frozen=True, slots=True)
 class ModelScores:
     """One model with one set of parameters: its responses in the order of the examples, and their summaries.
 
-    `by` maps a variable to its values' summaries. `without_response` names examples, `unknown` the qids of
-    responses whose example is not there, `duplicates` counts further complete answers to one request, which
-    are ignored.
+    `readings` has the summaries by reading, `asked` the examples that it answered. `without_response` names
+    examples, `unknown` the qids of responses whose example is not there, `repeated` the examples with several
+    responses, `duplicates` (qid, repeat) of further complete answers to one request, which are ignored.
     """
 
     model: str
     base_address: str | None
     parameters: Mapping[str, Any]
-    responses: tuple[ScoredResponse, ...]
-    overall: Summary
-    by: Mapping[str, Mapping[str, Summary]]
+    responses: ScoredResponses
+    errors: ScoredResponses
+    readings: Mapping[str, ReadingScores]
+    differences: Differences
+    asked: Sequence[KnownExample]
     without_response: tuple[str, ...]
     unknown: tuple[str, ...]
-    duplicates: int
+    repeated: tuple[str, ...]
+    duplicates: tuple[tuple[str, int], ...]
 
     @property
     def reasoning_effort(self) -> str:
@@ -150,9 +149,14 @@ class ModelScores:
         return "none" if effort is None else str(effort)
 
     @property
-    def errors(self) -> tuple[ScoredResponse, ...]:
-        """Return the responses with an error status."""
-        return tuple(response for response in self.responses if response.status == "error")
+    def overall(self) -> Summary:
+        """Return the summary of all responses under the card's reading."""
+        return self.readings[READING].overall
+
+    @property
+    def by(self) -> Mapping[str, Mapping[str, Summary]]:
+        """Return the summaries by variable and value under the card's reading."""
+        return self.readings[READING].by
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,157 +170,144 @@ class Scores:
     @property
     def sound(self) -> bool:
         """Whether every response was matched with its example and none is an error."""
-        return not any(model.errors or model.unknown for model in self.models)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """An example without its prompts, and what is known of it beforehand."""
-
-    example: Example
-    prompts: str
-    position: int
-    scorer: Scorer
-    gold: str
-    variables: Mapping[str, str]
-    chance: Fraction
+        return not any(len(model.errors) or model.unknown for model in self.models)
 
 
 @dataclass(slots=True)
 class _Group:
-    """What was gathered for one model and one set of parameters, by the requests' keys."""
+    """One model with one set of parameters, while its responses come in."""
 
-    first: Response
-    scored: dict[str, tuple[bool, ScoredResponse]] = field(default_factory=dict)
+    number: int
+    model: str
+    base_address: str | None
+    parameters: Mapping[str, Any]
     unknown: dict[str, None] = field(default_factory=dict)
-    duplicates: int = 0
 
 
-def score(examples: Iterable[Example], responses: Iterable[Response], count_range: CountRange | None = None) -> Scores:
-    """Score responses against examples; both are read once, and neither is kept whole.
+def score(
+    examples: Iterable[Example],
+    responses: Iterable[Response],
+    count_range: CountRange | None = None,
+    spill: Path | None = None,
+) -> Scores:
+    """Score responses against examples. A temporary file for many responses stands in the folder `spill`.
 
-    Raises InputError for an example that no installed family knows, or whose own answer cannot be read.
+    Raises InputError for an example that no installed family knows, or whose own answer cannot be read, and for a
+    response whose parts are of other types than a pool holds.
     """
-    known: dict[str, _Known] = {}
+    known: dict[str, KnownExample] = {}
     repeated: dict[str, None] = {}
+    register = Register()
     for example in examples:
         if example.qid in known:
             repeated[example.qid] = None
-        else:
-            known[example.qid] = _known(example, len(known), count_range)
-    groups: dict[str, _Group] = {}
-    for response in responses:
-        name = digest([response.model, response.base_address, settled(response.parameters)])
-        _add(groups.setdefault(name, _Group(response)), response, known.get(response.qid))
-    models = [_model_scores(group, known) for group in groups.values()]
-    models.sort(key=lambda model: (model.model, model.reasoning_effort, digest(settled(model.parameters))))
+            continue
+        one = known[example.qid] = _known(example, len(known), count_range)
+        label = {} if one.number else {LABEL: one.gold}
+        register.add(example.qid, one.number, one.chance, {**one.variables, **label})
+    ledger = Ledger(spill)
+    groups = _take_all(responses, known, ledger)
+    listed = list(known.values())
+    models = [_model_scores(group, ledger, register, listed) for group in groups]
+    models.sort(key=lambda one: (one.model, one.reasoning_effort, _address(one.base_address, one.parameters)))
     return Scores(tuple(models), len(known), tuple(repeated))
 
 
-def assess(example: Example, response: Response, scorer: Scorer, gold: str, prompts: str) -> ScoredResponse:
-    """Return how one response to an example counts; `prompts` is the hash of the example's own prompts."""
-    status, value, reason = _status(example, response, scorer, gold, prompts)
-    return ScoredResponse(response.qid, response.repeat, response.key, status, value, gold, reason)
-
-
-def _status(
-    example: Example, response: Response, scorer: Scorer, gold: str, prompts: str
-) -> tuple[str, str | None, str | None]:
-    if response.error is not None:
-        return "error", None, f"the request failed: {str(response.error)[:300]}"
-    if response.prompt_sha256 != prompts:
-        return "error", None, "made from other prompts than this example's"
-    counted, sent = response.usage.get("prompt_tokens"), min(example.token_counts.values(), default=0)
-    if isinstance(counted, int) and 0 < counted < sent * PROMPT_CUT:
-        return "prompt-cut", None, f"the provider counted {counted} prompt tokens, at least {sent} were sent"
-    shown = visible(response.text)
-    try:
-        reading = scorer.read(example, shown.text)
-    except Exception as error:  # noqa: BLE001  (one odd response must not end the scoring of all others)
-        return "error", None, f"the scorer failed: {type(error).__name__}: {str(error)[:300]}"
-    if reading.value is not None:
-        return ("correct" if reading.value == gold else "wrong"), reading.value, None
-    finish = response.finish_reason
-    if finish in REFUSED:
-        return "refused", None, f"the provider ended it with {finish}"
-    if finish in LENGTH:
-        return "length", None, f"the output limit was reached: {reading.reason}"
-    if shown.blank and not shown.unclosed:
-        return "empty", None, "there is no text"
-    return "unreadable", None, "the thinking block was not closed" if shown.unclosed else reading.reason
-
-
-def summarise(items: Sequence[tuple[ScoredResponse, Fraction]]) -> Summary:
-    """Return the summary of responses, each with the guessing rate of its example."""
-    counted = [(response, chance) for response, chance in items if response.status not in NOT_COUNTED]
-    correct = sum(response.status == "correct" for response, _ in counted)
-    independent = len({response.qid for response, _ in counted}) == len(counted)
-    return Summary(
-        n=len(counted),
-        correct=correct,
-        interval=wilson_interval(correct, len(counted)) if independent else None,
-        chance=mean_rate(chance for _, chance in counted),
-        statuses={status: sum(response.status == status for response, _ in items) for status in STATUSES},
-    )
-
-
-def _known(example: Example, position: int, count_range: CountRange | None) -> _Known:
+def _known(example: Example, position: int, count_range: CountRange | None) -> KnownExample:
     family, _ = families.family_of(example.question_type, example.qid)
     scorer: Scorer = families.load(family.scorer)
-    return _Known(
+    counts = [count for count in example.token_counts.values() if type(count) is int]
+    return KnownExample(
         example=dataclasses.replace(example, system_prompt="", user_prompt=""),
         prompts=prompt_sha256(example.system_prompt, example.user_prompt),
+        sent=min(counts, default=0),
         position=position,
         scorer=scorer,
         gold=scorer.gold(example),
+        number=scorer.counts(example),
         variables=scorer.variables(example),
         chance=guessing_rate(len(scorer.possible_answers(example, count_range))),
     )
 
 
-def _add(group: _Group, response: Response, known: _Known | None) -> None:
-    """Score a response into its group: a complete answer replaces failures, the first complete one stays."""
-    if known is None:
-        group.unknown[response.qid] = None
-        return
-    before = group.scored.get(response.key)
-    if before is not None and before[0]:
-        group.duplicates += response.complete
-        return
-    scored = assess(known.example, response, known.scorer, known.gold, known.prompts)
-    group.scored[response.key] = (response.complete, scored)
-
-
-def _model_scores(group: _Group, known: Mapping[str, _Known]) -> ModelScores:
-    responses = sorted(
-        (scored for _, scored in group.scored.values()),
-        key=lambda scored: (known[scored.qid].position, scored.repeat, scored.key),
-    )
-    by: dict[str, dict[str, list[tuple[ScoredResponse, Fraction]]]] = {}
+def _take_all(responses: Iterable[Response], known: Mapping[str, KnownExample], ledger: Ledger) -> Sequence[_Group]:
+    """Score all responses into a ledger, and return the groups that they fall into."""
+    groups: dict[str, _Group] = {}
+    # One group may have its parameters in several orders; each is looked up once.
+    spelled: dict[tuple[str, str | None, bytes], _Group] = {}
     for response in responses:
-        for variable, value in known[response.qid].variables.items():
-            by.setdefault(variable, {}).setdefault(value, []).append((response, known[response.qid].chance))
-    answered = {response.qid for response in responses}
+        _check(response)
+        spelling = response.model, response.base_address, json_bytes(response.parameters)
+        group = spelled.get(spelling)
+        if group is None:
+            name = digest([response.model, _address(response.base_address, response.parameters)])
+            found = _Group(len(groups), response.model, response.base_address, response.parameters)
+            group = spelled[spelling] = groups.setdefault(name, found)
+        one = known.get(response.qid)
+        if one is None:
+            group.unknown[response.qid] = None
+        else:
+            verdicts = assess(one.example, response, one.scorer, one.gold, one.prompts, one.sent)
+            ledger.add(group.number, one.position, response, verdicts, one.gold, one.number)
+    return list(groups.values())
+
+
+def _check(response: Response) -> None:
+    """Raise InputError for parts that a pool never holds; only another program's pool may have them."""
+    objects = {"parameters": response.parameters, "usage": response.usage}
+    wrong = [name for name, value in objects.items() if type(value) is not dict and not isinstance(value, Mapping)]
+    address: object = response.base_address
+    if not isinstance(address, str | None):
+        wrong.append("base_address")
+    if wrong:
+        raise InputError(
+            f"response {response.key[:64]!r}: {', '.join(wrong)} of another type than in a pool",
+            remedy="give a pool of responses as gniah-eval run writes it",
+        )
+    for name in ("qid", "model"):
+        if not getattr(response, name).isascii():
+            _check_text(response, name)
+    if not 0 <= response.repeat <= LARGEST_REPEAT:
+        raise InputError(f"response {response.key[:64]!r}: the repeat {response.repeat} is out of range")
+
+
+def _check_text(response: Response, name: str) -> None:
+    try:
+        getattr(response, name).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"response {response.key[:64]!r}: {name} holds a lone surrogate") from None
+
+
+def _model_scores(group: _Group, ledger: Ledger, register: Register, known: Sequence[KnownExample]) -> ModelScores:
+    import numpy as np
+
+    rows = ledger.rows(group.number)
+    failed = rows.judged[READING].status == STATUSES.index("error")
+    times = np.bincount(rows.position, minlength=len(known)).tolist()
     return ModelScores(
-        model=group.first.model,
-        base_address=group.first.base_address,
-        parameters=group.first.parameters,
-        responses=tuple(responses),
-        overall=summarise([(response, known[response.qid].chance) for response in responses]),
-        by={
-            variable: {value: summarise(values[value]) for value in sorted(values, key=_natural)}
-            for variable, values in by.items()
-        },
-        without_response=tuple(qid for qid in known if qid not in answered),
+        model=group.model,
+        base_address=group.base_address,
+        parameters=group.parameters,
+        responses=ScoredResponses(ledger, rows.offset, rows.length),
+        errors=ScoredResponses(ledger, rows.offset[failed], rows.length[failed]),
+        readings=register.all_scores(rows),
+        differences=register.differences(rows),
+        asked=[one for one in known if times[one.position]],
+        without_response=tuple(one.example.qid for one in known if not times[one.position]),
         unknown=tuple(sorted(group.unknown)),
-        duplicates=group.duplicates,
+        repeated=tuple(one.example.qid for one in known if times[one.position] > 1),
+        duplicates=tuple((known[position].example.qid, repeat) for position, repeat in rows.duplicates),
     )
 
 
-def _natural(value: str) -> tuple[int, int, str]:
-    """Sort numbers by size and before words."""
-    digits = value.isascii() and value.isdigit() and len(value) < 20
-    return (0, int(value), value) if digits else (1, 0, value)
+def _address(base_address: str | None, parameters: Mapping[str, Any]) -> str:
+    """Return a name of where and how a model was asked. Raises InputError for parameters that have none."""
+    try:
+        return digest([base_address, settled(parameters)])
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"parameters of a response: {error}", remedy="give a pool of responses as gniah-eval run writes it"
+        ) from None
 
 
 def settled(value: Any) -> Any:

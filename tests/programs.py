@@ -11,7 +11,7 @@ from pathlib import Path
 
 _ROOMS = {
     **dict.fromkeys(("filter", "import", "stats", "query", "cypher"), "loader"),
-    **dict.fromkeys(("run", "score"), "evaluator"),
+    **dict.fromkeys(("run", "score", "compare", "power", "export"), "evaluator"),
 }
 
 

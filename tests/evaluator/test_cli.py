@@ -58,6 +58,76 @@ def test_scoring_twice_gives_the_same_bytes_and_the_same_words(gniah_eval: Run, 
     assert (gniah_eval("score", path, out), file.read_bytes()) == first
 
 
+def test_tables_are_filled_by_the_reading_that_is_asked_for_and_files_are_the_same(
+    gniah_eval: Run, tmp_path: Path
+) -> None:
+    asked = [example(number=number) for number in range(2)]
+    path, out = write_examples(tmp_path / "bench", asked), tmp_path / "run"
+    out.mkdir()
+    answers = [response(asked[0]), response(asked[1], "Answer: YES")]
+    (out / "inference_pool.jsonl").write_bytes(b"".join(json_line(one.to_json()) for one in answers))
+    file = out / "eval/reasoning_effort=none/model=toy.json"
+    tables, files = {}, {}
+    for reading in ("card", "ours"):
+        code, tables[reading], _ = gniah_eval("score", path, out, "--reading", reading)
+        assert code == 0
+        files[reading] = file.read_bytes()
+    assert files["card"] == files["ours"]
+    assert tables["card"] == gniah_eval("score", path, out)[1]
+    assert "50.00" in tables["card"].splitlines()[3] and "100.00" in tables["ours"].splitlines()[3]
+    assert "(reading: ours)" in tables["ours"] and "reading:" not in tables["card"]
+    line = "the readings differ in 1 of 2 responses: 1 read by ours only"
+    assert line in tables["card"] and line in tables["ours"]
+
+
+def test_json_has_the_summaries_and_not_every_response(gniah_eval: Run, tmp_path: Path) -> None:
+    path, out = write_examples(tmp_path / "bench", mixed(3)), tmp_path / "run"
+    gniah_eval("run", path, "--model", "constant", "--out", out)
+    (model,) = json.loads(gniah_eval("score", path, out, "--json")[1])["models"]
+    value = json.loads((out / "eval/reasoning_effort=none/model=constant.json").read_text(encoding="utf-8"))
+    assert model == {name: part for name, part in value.items() if name not in {"asked", "responses"}}
+    assert model["counts"]["exact"] == model["ours"]["counts"]["exact"] == 1
+
+
+def test_what_does_not_match_one_to_one_is_named(gniah_eval: Run, tmp_path: Path) -> None:
+    asked = mixed(3)
+    path, out = write_examples(tmp_path / "bench", [*asked, asked[0]]), tmp_path / "run"
+    out.mkdir()
+    answers = [response(asked[0]), response(asked[0]), response(asked[1]), response(asked[1], repeat=1)]
+    pool = [*answers, response(example(number=9))]
+    (out / "inference_pool.jsonl").write_bytes(b"".join(json_line(one.to_json()) for one in pool))
+    code, _, err = gniah_eval("score", path, out)
+    assert code == 1
+    value = json.loads((out / "eval/reasoning_effort=none/model=toy.json").read_text(encoding="utf-8"))
+    assert value["unknown_examples"] == ["qid-9"]
+    assert value["without_response"] == ["qid-2"]
+    assert value["duplicate_examples"] == ["qid-0"]
+    assert value["duplicate_responses"] == [{"qid": "qid-0", "repeat": 0}]
+    assert value["repeated_examples"] == ["qid-1"]
+    for line in (
+        "1 example (qid-0) listed more than once",
+        "responses to 1 example (qid-9) that are not in the examples file",
+        "1 example (qid-2) without a response",
+        "1 example (qid-1) asked more than once",
+        "1 further answer to a request that has one ignored (qid-0)",
+    ):
+        assert line in err, line
+
+
+def test_results_can_be_exported(gniah_eval: Run, tmp_path: Path) -> None:
+    path, out = write_examples(tmp_path / "bench", mixed(3)), tmp_path / "run"
+    gniah_eval("run", path, "--model", "constant", "--out", out)
+    gniah_eval("score", path, out)
+    code, text, err = gniah_eval("export", out, "--out", tmp_path / "deep" / "x.parquet")
+    assert (code, text) == (0, "")
+    assert "x.parquet: 3 rows" in err
+    assert (tmp_path / "deep" / "x.parquet").is_file()
+    code, _, err = gniah_eval("export", tmp_path / "bench", "--out", tmp_path / "y.parquet")
+    assert code == 3 and "no score file" in err
+    code, _, err = gniah_eval("export", out, "--out", tmp_path / "y.csv")
+    assert code == 2 and not (tmp_path / "y.csv").exists()
+
+
 def test_constant_answers_can_be_given(gniah_eval: Run, tmp_path: Path) -> None:
     path, out = write_examples(tmp_path / "bench", [example(answer="YES")]), tmp_path / "run"
     gniah_eval("run", path, "--model", "constant", "--out", out, "--constant-answer", "yes-no=YES")
@@ -125,7 +195,7 @@ def test_a_model_that_did_not_answer_cannot_be_scored(gniah_eval: Run, tmp_path:
     assert "no response of random" in err
 
 
-@pytest.mark.parametrize("words", [[], ["run"], ["score"]])
+@pytest.mark.parametrize("words", [[], ["run"], ["score"], ["export"]])
 def test_help_has_an_example(gniah_eval: Run, words: list[str]) -> None:
     code, text, _ = gniah_eval(*words, "--help")
     assert code == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gniah.evaluator.extraction import ending, last_block, last_line, visible
+from gniah.evaluator.extraction import ending, last_block, last_line, last_two_lines, visible
 
 OPEN = "\\answer{"
 
@@ -44,6 +44,13 @@ def test_an_ending_is_not_cut_inside_a_word() -> None:
     assert ending("12 345", 2) is None
     assert ending("345", 3) == "345"
     assert ending("", 3) == ""
+
+
+def test_the_last_two_lines_are_not_empty() -> None:
+    assert last_two_lines("a\n\nb \n\n  \n") == ("a", "b")
+    assert last_two_lines("a\rb\r\nc") == ("b", "c")
+    assert last_two_lines(" c ") == ("", " c")
+    assert last_two_lines("") == ("", "")
 
 
 def test_the_last_line_is_not_empty() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import random  # noqa: TID251  (only to put the input in another order)
+import re
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 from evaluator_toys import example, mixed, response
 
 from gniah.evaluator import scoring
+from gniah.evaluator.readings import Reading, Readings
 from gniah.evaluator.results import escaped, eval_path, labels, model_json, unescaped, write_scores
 from gniah.evaluator.scoring import score
 from gniah.evaluator.tables import task_table, troubles, variable_table
@@ -23,37 +25,75 @@ RIGHT, WRONG = r"\answer{YES}", r"\answer{NO}"
 def status(text: str = RIGHT, **changes: object) -> str:
     asked = example(token_counts={"a": 1000, "b": 1040})
     (model,) = score([asked], [response(asked, text, **changes)]).models
-    return model.responses[0].status
+    return model.responses[0].card.status
+
+
+# For each status, what makes it: a response can be made to fit several.
+MAKERS: dict[str, dict[str, object]] = {
+    "error": {"error": "timeout"},
+    "prompt-cut": {"usage": {"prompt_tokens": 899}},
+    "correct": {"text": RIGHT},
+    "wrong": {"text": WRONG},
+    "refused": {"finish_reason": "content_filter"},
+    "length": {"finish_reason": "length"},
+    "empty": {"text": ""},
+    "unreadable": {"text": "hm"},
+}
+ORDER = list(MAKERS)
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Every two statuses, the higher one first, that one response can fit: it has one text and one finish."""
+    return [
+        (higher, lower)
+        for place, higher in enumerate(ORDER)
+        for lower in ORDER[place + 1 :]
+        if not set(MAKERS[higher]) & set(MAKERS[lower])
+    ]
+
+
+@pytest.mark.parametrize(("higher", "lower"), pairs())
+def test_of_two_statuses_that_fit_the_higher_one_stands(higher: str, lower: str) -> None:
+    both = {"text": "hm", **MAKERS[lower], **MAKERS[higher]}
+    assert status(str(both.pop("text")), **both) == higher
+
+
+def test_the_order_is_that_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d) \| ([^|]+) \|", page.split("## Statuses")[1], re.MULTILINE)
+    assert [int(place) for place, _ in rows] == list(range(1, len(rows) + 1))
+    assert [name for _, names in rows for name in re.findall(r"`([\w-]+)`", names)] == ORDER
+
+
+def test_each_status_stands_alone_and_every_pair_is_looked_at() -> None:
+    for name, made in MAKERS.items():
+        both = {"text": "hm", **made}
+        assert status(str(both.pop("text")), **both) == name
+    assert sorted(ORDER) == sorted(scoring.STATUSES)
+    # Left out: two texts (correct, wrong, empty, unreadable: 6 pairs) and two finishes (1 pair).
+    assert len(pairs()) == 8 * 7 // 2 - 6 - 1
 
 
 @pytest.mark.parametrize(
     ("expected", "text", "changes"),
     [
-        ("correct", RIGHT, {}),
-        ("wrong", WRONG, {}),
-        ("unreadable", "hm", {}),
-        ("empty", "", {}),
-        ("error", RIGHT, {"error": "timeout"}),
-        ("error", RIGHT, {"error": "timeout", "usage": {"prompt_tokens": 3}}),
         ("error", RIGHT, {"prompt_sha256": "0" * 64}),
-        ("prompt-cut", RIGHT, {"usage": {"prompt_tokens": 899}}),
         ("prompt-cut", "", {"usage": {"prompt_tokens": 899}, "finish_reason": "content_filter"}),
         ("correct", RIGHT, {"usage": {"prompt_tokens": 900}}),
         ("correct", RIGHT, {"usage": {"prompt_tokens": 0}}),
+        ("correct", RIGHT, {"usage": {"prompt_tokens": "3"}}),
         ("correct", RIGHT, {"usage": {"input_tokens": 3}}),
-        ("correct", RIGHT, {"finish_reason": "length"}),
-        ("wrong", WRONG, {"finish_reason": "length"}),
-        ("correct", RIGHT, {"finish_reason": "content_filter"}),
-        ("refused", "", {"finish_reason": "content_filter"}),
-        ("refused", "I will not", {"finish_reason": "refusal"}),
-        ("length", "", {"finish_reason": "length"}),
-        ("length", "so the", {"finish_reason": "length"}),
         ("length", "<think>so the", {"finish_reason": "length"}),
+        ("length", "", {"finish_reason": "MAX_TOKENS"}),
+        ("refused", "I will not", {"finish_reason": "SAFETY"}),
         ("unreadable", "<think>so the", {"finish_reason": "stop"}),
         ("unreadable", "hm", {"finish_reason": None}),
+        ("unreadable", "hm", {"finish_reason": ["odd"]}),
+        ("empty", "\u200b\n", {}),
+        ("empty", "<think>hm</think>", {}),
     ],
 )
-def test_statuses_are_tried_in_their_order(expected: str, text: str, changes: dict[str, object]) -> None:
+def test_what_makes_a_status(expected: str, text: str, changes: dict[str, object]) -> None:
     assert status(text, **changes) == expected
 
 
@@ -98,10 +138,10 @@ def test_a_failed_request_gives_way_to_its_answer_and_further_answers_are_ignore
     failed, first, second = response(asked, error="x"), response(asked), response(asked, WRONG)
     for order in ([failed, first, second], [first, failed, second]):
         (model,) = score([asked], order).models
-        assert [item.status for item in model.responses] == ["correct"]
-        assert model.duplicates == 1
+        assert [item.card.status for item in model.responses] == ["correct"]
+        assert model.duplicates == (("qid-0", 0),)
     (model,) = score([asked], [failed, failed]).models
-    assert ([item.status for item in model.responses], model.duplicates) == (["error"], 0)
+    assert ([item.card.status for item in model.responses], model.duplicates) == (["error"], ())
 
 
 def test_what_does_not_match_is_named() -> None:
@@ -124,24 +164,26 @@ def test_repeats_are_not_independent_so_they_have_no_interval() -> None:
     assert [item.repeat for item in model.responses] == [0, 1, 0, 1]
     (once,) = score(asked, answers[::2]).models
     assert once.overall.interval is not None
+    assert (model.repeated, once.repeated) == (("qid-0", "qid-1"), ())
 
 
 def test_a_scorer_that_fails_costs_one_response(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(asked: object, text: str) -> scoring.Reading:
+    def read(asked: object, text: str) -> Readings:
         if "odd" in text:
             raise RecursionError("too odd")
-        return scoring.Reading("YES")
+        return Readings(Reading("YES"), Reading("YES"))
 
     real = families.load(families.family_of("reachability-yesno")[0].scorer)
     fake = SimpleNamespace(
-        **{name: getattr(real, name) for name in ("gold", "variables", "possible_answers")}, read=read
+        **{name: getattr(real, name) for name in ("gold", "counts", "variables", "possible_answers")}, read=read
     )
     monkeypatch.setattr(families, "load", lambda reference: fake)
     asked = mixed(1)
     odd = response(asked[0], "odd")
     (model,) = score(asked, [odd]).models
-    assert model.responses[0].status == "error"
-    assert "too odd" in (model.responses[0].reason or "")
+    assert model.responses[0].card == model.responses[0].ours
+    assert model.responses[0].card.status == "error"
+    assert "too odd" in (model.responses[0].card.reason or "")
 
 
 def test_an_example_of_no_family_is_refused() -> None:
@@ -174,10 +216,13 @@ def test_a_score_file_says_what_it_is(tmp_path: Path) -> None:
     (path,) = write_scores(tmp_path, scores)
     value = read_json(path)
     assert path.parent.name == "reasoning_effort=low"
-    assert (value["schema"], value["reading"], value["model"]) == ("gniah/eval/1", "card", "toy")
+    assert (value["schema"], value["reading"], value["model"]) == ("gniah/eval/2", "card", "toy")
     assert value["overall"]["n"] == 3
-    assert [item["status"] for item in value["responses"]] == ["wrong", "unreadable", "unreadable"]
-    assert json_document(model_json(scores.models[0], scores)) == path.read_bytes()
+    assert [item["card"]["status"] for item in value["responses"]] == ["wrong", "unreadable", "unreadable"]
+    head = {name: part for name, part in value.items() if name not in {"asked", "responses"}}
+    assert json_document(model_json(scores.models[0], scores)) == json_document(head)
+    assert [one["qid"] for one in value["asked"]] == ["qid-0", "qid-1", "qid-2"]
+    assert value["asked"][0]["config"] == asked[0].config
 
 
 def test_one_name_with_several_settings_gets_several_files(tmp_path: Path) -> None:

@@ -1,35 +1,9 @@
-"""Intervals and baselines in closed form. All rates are fractions between 0 and 1."""
+"""What guessing reaches, in closed form. All rates are exact fractions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from fractions import Fraction
-
-# The 97.5 % point of the normal distribution as the paper's tables round it.
-Z_95 = 1.96
-
-
-def wilson_interval(correct: int, n: int, z: float = Z_95) -> tuple[float, float] | None:
-    """Return the Wilson score interval of a rate, or None when nothing was counted.
-
-    With p = correct / n, it is (p + z²/2n ± z √(p(1 - p)/n + z²/4n²)) / (1 + z²/n), the set of rates that a
-    score test at this z does not reject (Wilson 1927). It assumes n independent trials with one rate, so
-    repeats of one example must not be counted as n. For z = 1.96 it is the 95 % interval of the paper's
-    tables.
-
-    Raises ValueError unless 0 <= correct <= n.
-    """
-    if not 0 <= correct <= n:
-        raise ValueError(f"{correct} of {n} is no proportion")
-    if n == 0:
-        return None
-    rate = correct / n
-    shrink = 1 + z * z / n
-    centre = (rate + z * z / (2 * n)) / shrink
-    half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / shrink
-    # At 0 and n one bound is exact, and rounding must not push it past the end.
-    return (0.0 if correct == 0 else max(0.0, centre - half)), (1.0 if correct == n else min(1.0, centre + half))
 
 
 def guessing_rate(answers: int) -> Fraction:
@@ -40,6 +14,16 @@ def guessing_rate(answers: int) -> Fraction:
     if answers < 1:
         raise ValueError("a task without possible answers cannot be guessed")
     return Fraction(1, answers)
+
+
+def counting_rate(smallest: int, largest: int) -> Fraction:
+    """Return how often a uniform guess among the integers from smallest to largest is right.
+
+    This is 1/(largest - smallest + 1). Components of 100 to 250 papers give the counts 99 to 249 and 1/151
+    (GraphNIAH, appendix D, which uses it in every experiment, those with one component size among them).
+    Raises ValueError when smallest is over largest.
+    """
+    return guessing_rate(largest - smallest + 1)
 
 
 def mean_rate(rates: Iterable[Fraction]) -> Fraction | None:
