@@ -77,9 +77,12 @@ class ServerGraph:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._prepared = False
 
-    def prepare(self) -> None:
+    def _prepare(self) -> None:
         """Create what constraints and indexes are not there yet. They stay: they hold no example."""
+        if self._prepared:
+            return
 
         def work(transaction: neo4j.ManagedTransaction) -> None:
             there = {record[0] for record in transaction.run("SHOW INDEXES YIELD name")}
@@ -89,6 +92,7 @@ class ServerGraph:
 
         self._transact(work)
         self._connection.command("CALL db.awaitIndexes(300)")
+        self._prepared = True
 
     def publish(self, examples: Sequence[PublishedExample], graph: str) -> int:
         """Write examples that are not there just so, in one transaction; return how many were written.
@@ -100,6 +104,7 @@ class ServerGraph:
             self._hold(transaction, graph)
             return len(_bring_up(transaction, examples))
 
+        self._prepare()
         return self._transact(work)
 
     def remove(self, qids: Sequence[str]) -> int:
@@ -122,6 +127,7 @@ class ServerGraph:
             _bring_up(transaction, examples)
             raise _TakenBackError(_answers(transaction, [example.qid for example in examples]))
 
+        self._prepare()
         try:
             self._transact(work)
         except _TakenBackError as done:
@@ -234,7 +240,7 @@ def _write(transaction: neo4j.ManagedTransaction, examples: Sequence[PublishedEx
     held = {record[0] for record in transaction.run(_KNOWN.replace(PAPER, MISSING), {"ids": sorted(missing)})}
     transaction.run(_ADD_MISSING, {"ids": sorted(missing - held)}).consume()
     for name, columns in NODES.items():
-        nodes = [{column: value for column, value in zip(columns, row, strict=True)} for row in rows[name]]
+        nodes = [dict(zip(columns, row, strict=True)) for row in rows[name]]
         transaction.run(f"UNWIND $rows AS row CREATE (n:{name}) SET n = row", {"rows": nodes}).consume()
     for relation in RELATIONS:
         for labels, some in _by_labels(relation, rows[relation.name], missing).items():

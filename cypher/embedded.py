@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from gniah.cypher.published import is_published
 from gniah.cypher.queries import AUDIT, EXPLORE, named_query
 from gniah.cypher.reading import check_reading
 from gniah.cypher.store import GRAPH_SCHEMA, STORE_SCHEMA, Direction, IdArray, Table
@@ -188,6 +189,11 @@ class EmbeddedStore:
     def query(self, name: str, parameters: Mapping[str, Any] | None = None) -> Table:
         """Run a named query of `cypher/explore`."""
         query = named_query(name, EXPLORE)
+        if query.needs_examples:
+            raise StoreError(
+                f"{self._folder}: query {name} asks about published examples, and a store in a folder holds none",
+                remedy="publish a pool with gniah-gen publish-graph, and ask where it was published",
+            )
         return self._session.run(query.text(DIALECT), query.bind(parameters or {}))
 
     def cypher(self, text: str, parameters: Mapping[str, Any] | None = None) -> Table:
@@ -302,6 +308,11 @@ def read_store_manifest(folder: Path) -> Manifest:
     if not (folder / DATABASE_NAME).exists():
         raise StoreError(
             f"{folder}: there is no graph store here", remedy="build one with gniah-load import, or check --store"
+        )
+    if is_published(folder):
+        raise StoreError(
+            f"{folder}: holds published examples, and of the citation graph only what they use",
+            remedy="give the store that gniah-load import built; gniah-load query and cypher read this one",
         )
     return Manifest.read(folder, STORE_SCHEMA)
 

@@ -12,10 +12,10 @@ that answer for as long as the maker is connected. A projection that no such tra
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -160,7 +160,7 @@ def projection(connection: Connection, without: Sequence[int] = ()) -> Iterator[
     """
     drop_leftovers(connection)
     name = PREFIX + os.urandom(12).hex()
-    at_work = connection.stream(_AT_WORK, {"projection": name})
+    at_work = cast("Generator[list[Any], None, None]", connection.stream(_AT_WORK, {"projection": name}))
     try:
         next(at_work)
         papers, edges = connection.run(_PROJECT, {"name": name, "without": list(without)}).rows[0]
@@ -170,7 +170,7 @@ def projection(connection: Connection, without: Sequence[int] = ()) -> Iterator[
         with suppress(GniahError):
             connection.run(_DROP, {"name": name})
         with suppress(GniahError):
-            at_work.close()  # type: ignore[attr-defined]
+            at_work.close()
 
 
 def drop_leftovers(connection: Connection) -> list[str]:
@@ -203,7 +203,7 @@ def gds_version(connection: Connection, otherwise: str) -> str:
         return str(connection.run("RETURN gds.version()").rows[0][0])
     raise StoreError(
         f"{connection.address}: {what}",
-        remedy=f"install a newer one there, use gniah-load neo4j start, or {otherwise}",
+        remedy=f"install Graph Data Science 2.13 or newer there, use gniah-load neo4j start, or use {otherwise}",
     )
 
 

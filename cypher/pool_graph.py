@@ -1,4 +1,4 @@
-"""A pool as a small graph of its own, for audits: the examples, their components, and what the store says of them.
+"""A pool as a small graph of its own, for audits in the embedded engine: what it claims, and what the store says.
 
     (:Example)-[:HAS_COMPONENT]->(:Component)-[:CONTAINS]->(:Appearance)-[:OF]->(:Paper)
     (:Example)-[:HAS_OPTION {label}]->(:Paper)
@@ -14,8 +14,6 @@ no component appears with component -1.
 
 from __future__ import annotations
 
-import datetime
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,51 +21,42 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gniah.cypher.embedded import DIALECT, Session, literal
+from gniah.cypher.copying import copy_lines, node_table, relation_table, write_lines
+from gniah.cypher.embedded import DIALECT, Session
 from gniah.cypher.queries import AUDIT, NamedQuery, named_queries
 from gniah.cypher.store import Table
 from gniah.records.errors import StoreError
 
 _MEMORY = 512 << 20
 
-# Column names and types of each table, in the engine's words and in DuckDB's.
-_NODES: Mapping[str, Mapping[str, tuple[str, str]]] = {
+# Columns and types of each table, the key first.
+_NODES: Mapping[str, Mapping[str, str]] = {
     "Example": {
-        "qid": ("STRING", "VARCHAR"),
-        "task": ("STRING", "VARCHAR"),
-        "answer": ("STRING", "VARCHAR"),
-        "k": ("INT64", "BIGINT"),
-        "size": ("INT64", "BIGINT"),
-        "components": ("INT64", "BIGINT"),
-        "cutoff_date": ("DATE", "DATE"),
-        "source": ("INT64", "BIGINT"),
-        "target": ("INT64", "BIGINT"),
+        "qid": "STRING",
+        "task": "STRING",
+        "answer": "STRING",
+        "k": "INT64",
+        "size": "INT64",
+        "components": "INT64",
+        "cutoff_date": "DATE",
+        "source": "INT64",
+        "target": "INT64",
     },
-    "Component": {
-        "key": ("STRING", "VARCHAR"),
-        "qid": ("STRING", "VARCHAR"),
-        "number": ("INT64", "BIGINT"),
-        "role": ("STRING", "VARCHAR"),
-    },
+    "Component": {"key": "STRING", "qid": "STRING", "number": "INT64", "role": "STRING"},
     "Appearance": {
-        "key": ("STRING", "VARCHAR"),
-        "qid": ("STRING", "VARCHAR"),
-        "component": ("INT64", "BIGINT"),
-        "role": ("STRING", "VARCHAR"),
-        "step": ("INT64", "BIGINT"),
-        "corpusid": ("INT64", "BIGINT"),
-        "backbone": ("BOOL", "BOOLEAN"),
+        "key": "STRING",
+        "qid": "STRING",
+        "component": "INT64",
+        "role": "STRING",
+        "step": "INT64",
+        "corpusid": "INT64",
+        "backbone": "BOOL",
     },
-    "Paper": {
-        "corpusid": ("INT64", "BIGINT"),
-        "title": ("STRING", "VARCHAR"),
-        "title_key": ("STRING", "VARCHAR"),
-        "publicationdate": ("DATE", "DATE"),
-    },
+    "Paper": {"corpusid": "INT64", "title": "STRING", "title_key": "STRING", "publicationdate": "DATE"},
 }
-_RELATIONS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, str]]]] = {
+_RELATIONS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "HAS_COMPONENT": ("Example", "Component", {}),
-    "HAS_OPTION": ("Example", "Paper", {"label": ("STRING", "VARCHAR")}),
+    "HAS_OPTION": ("Example", "Paper", {"label": "STRING"}),
     "CONTAINS": ("Component", "Appearance", {}),
     "OF": ("Appearance", "Paper", {}),
     "IN_TEXT": ("Appearance", "Appearance", {}),
@@ -152,20 +141,17 @@ def pool_graph(tables: PoolTables) -> Iterator[PoolGraph]:
 
 def _statements() -> Iterator[str]:
     for name, columns in _NODES.items():
-        listed = ", ".join(f"{column} {types[0]}" for column, types in columns.items())
-        yield f"CREATE NODE TABLE {name}({listed}, PRIMARY KEY({next(iter(columns))}))"
+        yield node_table(name, columns)
     for name, (start, end, properties) in _RELATIONS.items():
-        listed = "".join(f", {column} {types[0]}" for column, types in properties.items())
-        yield f"CREATE REL TABLE {name}(FROM {start} TO {end}{listed})"
+        yield relation_table(name, [(start, end)], properties)
 
 
 def _copy_in(session: Session, tables: PoolTables, folder: Path) -> None:
     for name, columns in _NODES.items():
-        _copy_table(session, name, {column: types[1] for column, types in columns.items()}, tables, folder)
+        _copy_table(session, name, columns, tables, folder)
     for name, (start, end, properties) in _RELATIONS.items():
         ends = {"start_key": _key_type(start), "end_key": _key_type(end)}
-        columns_of = ends | {column: types[1] for column, types in properties.items()}
-        _copy_table(session, name, columns_of, tables, folder)
+        _copy_table(session, name, ends | dict(properties), tables, folder)
 
 
 def _compare_counts(session: Session, tables: PoolTables) -> None:
@@ -179,26 +165,13 @@ def _compare_counts(session: Session, tables: PoolTables) -> None:
 
 def _key_type(node: str) -> str:
     columns = _NODES[node]
-    return columns[next(iter(columns))][1]
+    return columns[next(iter(columns))]
 
 
 def _copy_table(session: Session, name: str, columns: Mapping[str, str], tables: PoolTables, folder: Path) -> None:
-    """Write rows as JSON lines, let DuckDB make Parquet of them, and COPY that: no quoting rules of ours."""
-    import duckdb
-
-    rows = tables.rows[name]
-    if not rows:
+    if not tables.rows[name]:
         return
-    lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
+    lines = folder / f"{name}.jsonl"
     with lines.open("w", encoding="utf-8", newline="\n") as stream:
-        for row in rows:
-            plain = [str(value) if isinstance(value, datetime.date) else value for value in row]
-            stream.write(json.dumps(dict(zip(columns, plain, strict=True)), ensure_ascii=False) + "\n")
-    with duckdb.connect() as connection:
-        connection.execute(
-            "CREATE TABLE rows AS SELECT * FROM read_json(?, columns = ?, format = 'newline_delimited', "
-            "maximum_object_size = 67108864)",
-            [str(lines), dict(columns)],
-        ).fetchall()
-        connection.table("rows").write_parquet(str(parquet))
-    session.run(f"COPY {name} FROM {literal(parquet)}")
+        write_lines(stream, columns, tables.rows[name])
+    copy_lines(session, name, columns, lines)

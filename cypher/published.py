@@ -7,16 +7,24 @@
     (:Paper)-[:ON_TRUE_PATH {qid, step, cites}]->(:Paper)  a step of the true path, from the source to the target
 
 Papers are those of the citation graph. One that the graph does not have is a `MissingPaper {corpusid}` in their place.
-A step counts from 0: the backbone first, then the order of growth. What is unknown is absent.
+The step of `CONTAINS` counts from 0: the backbone first, then the order of growth. The steps of a true path count
+from 1. What is unknown is absent.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+
+from gniah.records.manifests import MANIFEST_NAME
+
+PUBLISHED_SCHEMA = "gniah/published-graph/1"
+"""The manifest of a folder of published examples."""
 
 PAPER = "Paper"
 MISSING = "MissingPaper"
@@ -123,7 +131,7 @@ class PublishedExample:
         shown = {citation for part in self.parts for citation in part.citations}
         rows["ON_TRUE_PATH"] = [
             (one, other, self.qid, step, (one, other) in shown)
-            for step, (one, other) in enumerate(pairwise(self.true_path))
+            for step, (one, other) in enumerate(pairwise(self.true_path), start=1)
         ]
         return rows
 
@@ -180,3 +188,13 @@ def joined_rows(examples: Iterable[PublishedExample]) -> Rows:
         for name, rows in example.rows().items():
             joined[name] += rows
     return joined
+
+
+def is_published(folder: Path) -> bool:
+    """Whether a folder says that it holds published examples."""
+    try:
+        value = json.loads((folder / MANIFEST_NAME).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    schema = value.get("schema") if isinstance(value, dict) else None
+    return isinstance(schema, str) and schema.rpartition("/")[0] == PUBLISHED_SCHEMA.rpartition("/")[0]

@@ -3,6 +3,7 @@
     // What it answers, in one or more lines.
     // param id INT: what the value means
     // param limit INT = 20: a parameter with a default
+    // needs published examples
     MATCH …
 
 Where a dialect parts from Neo4j's, `NAME.<dialect>.cypher` stands beside `NAME.cypher` and holds the statement only.
@@ -22,7 +23,11 @@ from gniah.records.errors import UsageFault
 QueryFolder = str
 EXPLORE: QueryFolder = "explore"
 AUDIT: QueryFolder = "audit"
+PICTURES: QueryFolder = "explore/browser"
+_STYLE = "style"
+_STYLE_FILE = "explore/style.grass"
 
+_NEEDS_EXAMPLES = "// needs published examples"
 _PARAMETER = re.compile(r"//\s*param\s+(\w+)\s+(INT|STRING)\s*(?:=\s*([^:]*?)\s*)?:\s*(.*)")
 
 
@@ -54,6 +59,8 @@ class NamedQuery:
     summary: str
     parameters: tuple[Parameter, ...]
     texts: Mapping[str, str]
+    needs_examples: bool = False
+    """Whether it asks about examples that were published, and not about the citation graph alone."""
 
     def text(self, dialect: str) -> str:
         """Return the statement for a dialect; the plain file serves all that have none of their own."""
@@ -97,12 +104,36 @@ def named_query(name: str, folder: QueryFolder = EXPLORE) -> NamedQuery:
     return found[name]
 
 
+def browser_texts() -> dict[str, str]:
+    """Return what can be pasted into the Neo4j Browser, by name, and in a sentence each."""
+    found = {name: query.summary for name, query in named_queries(EXPLORE).items()}
+    found |= {f"browser/{name}": query.summary for name, query in named_queries(PICTURES).items()}
+    found |= {f"audit/{name}": query.summary for name, query in named_queries(AUDIT).items()}
+    return found | {_STYLE: "The colours of the Neo4j Browser: drop it there as the file style.grass."}
+
+
+def browser_text(name: str) -> str:
+    """Return one of them: a query with its comments, for Neo4j, or the style sheet. Raises UsageFault."""
+    if name not in browser_texts():
+        raise UsageFault(
+            f"there is no text {name!r}", remedy="gniah-load query --text lists them; names of queries, browser/NAME, …"
+        )
+    folder, _, plain = name.rpartition("/")
+    place = {"": EXPLORE, "browser": PICTURES, "audit": AUDIT}[folder]
+    path = _STYLE_FILE if name == _STYLE else f"{place}/{plain}.cypher"
+    return (Path(__file__).parent / path).read_text(encoding="utf-8")
+
+
 def _parse(name: str, texts: Mapping[str, str]) -> NamedQuery:
     summary: list[str] = []
     parameters: list[Parameter] = []
+    needs_examples = False
     for line in texts[""].splitlines():
         if not line.startswith("//"):
             break
+        if line == _NEEDS_EXAMPLES:
+            needs_examples = True
+            continue
         match = _PARAMETER.match(line)
         if match is None:
             summary.append(line.removeprefix("//").strip())
@@ -111,7 +142,8 @@ def _parse(name: str, texts: Mapping[str, str]) -> NamedQuery:
         if default is not None and match[2] == "INT":
             default = int(default)
         parameters.append(Parameter(match[1], match[2], default, match[4]))
-    return NamedQuery(name, " ".join(summary), tuple(parameters), {d: _statement(t) for d, t in texts.items()})
+    statements = {dialect: _statement(text) for dialect, text in texts.items()}
+    return NamedQuery(name, " ".join(summary), tuple(parameters), statements, needs_examples)
 
 
 def _statement(text: str) -> str:

@@ -7,28 +7,32 @@ from typing import TYPE_CHECKING
 from gniah.records.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gniah.generator.corpora import Corpus, Document, FolderCorpus, clean_blocks
-    from gniah.generator.tokenizers import Tokenizer, load_tokenizers, request_counts
+    from gniah.generator.corpora import Corpus, DiskCorpus, Document, FolderCorpus, clean_blocks, open_corpus
+    from gniah.generator.tokenizers import AddingTokenizer, Frame, Tokenizer, load_tokenizers, request_counts
     from gniah.generator.verification import Journal, Verdict, open_journal, verify, verify_all
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "corpora": ("Corpus", "Document", "FolderCorpus", "clean_blocks"),
-            "tokenizers": ("Tokenizer", "load_tokenizers", "request_counts"),
+            "corpora": ("Corpus", "DiskCorpus", "Document", "FolderCorpus", "clean_blocks", "open_corpus"),
+            "tokenizers": ("AddingTokenizer", "Frame", "Tokenizer", "load_tokenizers", "request_counts"),
             "verification": ("Journal", "Verdict", "open_journal", "verify", "verify_all"),
         },
     )
 
 __all__ = [
+    "AddingTokenizer",
     "Corpus",
+    "DiskCorpus",
     "Document",
     "FolderCorpus",
+    "Frame",
     "Journal",
     "Tokenizer",
     "Verdict",
     "clean_blocks",
     "load_tokenizers",
+    "open_corpus",
     "open_journal",
     "request_counts",
     "verify",

@@ -9,10 +9,12 @@ of these numbers, for every count too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from gniah.generator.block_lengths import BlockLengths
 from gniah.generator.requests import Request
+from gniah.generator.running import RunningCounts
 from gniah.records.errors import GniahError
 from gniah.records.streams import Stream
 
@@ -22,10 +24,14 @@ NEEDLE = -1
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """One distractor as it was drawn: its blocks in order, and what `pool.jsonl` says of its source."""
+    """One distractor as it was drawn: its blocks in order, and what `pool.jsonl` says of its source.
+
+    `lengths` are those of its blocks under the tokenizers of the request, where somebody remembers them.
+    """
 
     source: Mapping[str, Any]
     blocks: tuple[str, ...]
+    lengths: BlockLengths | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +87,20 @@ def pack(
 ) -> Packed:
     """Pack by the rule, with counts that are kept up as blocks come in where every tokenizer's counts add up.
 
-    Equal to `pack_plainly`, block for block, and many times faster. The counts that are returned are those of the
-    finished request, counted whole. Raises NeedlesTooLong.
+    Equal to `pack_plainly`, block for block, and many times faster. With `request.recount` the finished request is
+    counted whole as well. Raises NeedlesTooLong, and GniahError when the two counts differ.
     """
     running = request.running()
-    if running is None:
+    if running is None or not needles:
         return pack_plainly(needles, distractors, limit, request, stream)
+    packing = _Packing(running, limit)
     placed = [PlacedBlock(stream.bits(64), NEEDLE, number, text) for number, text in enumerate(needles)]
-    for needle in placed:
-        running.add(needle.place, needle.text)
-    counts = running.counts
-    if max(counts.values()) > limit:
-        raise NeedlesTooLong(counts)
+    counts = packing.add(placed, BlockLengths(needles, running.tokenizers), whole=True)[-1]
+    if max(counts) > limit:
+        raise NeedlesTooLong(_by_label(request, counts))
     used: list[Distractor] = []
     kept: list[int] = []
-    stopped = "near" if max(counts.values()) >= limit - NEAR else ""
+    stopped = "near" if max(counts) >= limit - NEAR else ""
     while not stopped:
         distractor = next(distractors, None)
         if distractor is None:
@@ -103,28 +108,62 @@ def pack(
             break
         blocks = [PlacedBlock(stream.bits(64), len(used), place, text) for place, text in enumerate(distractor.blocks)]
         used.append(distractor)
-        after = []
-        for block in blocks:
-            running.add(block.place, block.text)
-            after.append(running.counts)
+        after = packing.add(blocks, distractor.lengths or BlockLengths(distractor.blocks, running.tokenizers))
         fits = len(blocks)
-        if after and max(after[-1].values()) > limit:
+        if after and max(after[-1]) > limit:
             stopped = "full"
-            fits = next(number for number, counted in enumerate(after) if max(counted.values()) > limit)
+            fits = next(number for number, counted in enumerate(after) if max(counted) > limit)
         placed += blocks[:fits]
         kept.append(fits)
         if fits:
             counts = after[fits - 1]
-        if not stopped and max(counts.values()) >= limit - NEAR:
+        if not stopped and max(counts) >= limit - NEAR:
             stopped = "near"
     ordered = sorted(placed, key=_place)
-    whole = request([block.text for block in ordered])
+    found = _by_label(request, counts)
+    if request.recount:
+        _confirm(found, request([block.text for block in ordered]))
+    return Packed(tuple(ordered), found, tuple(used), tuple(kept), stopped)
+
+
+class _Packing:
+    """The running counts of a request that is being filled."""
+
+    def __init__(self, running: RunningCounts, limit: int) -> None:
+        self._running = running
+        self._limit = limit
+
+    def add(
+        self, blocks: Sequence[PlacedBlock], lengths: BlockLengths, *, whole: bool = False
+    ) -> list[tuple[int, ...]]:
+        """Put blocks in; return the counts after each.
+
+        Unless all are wanted, it ends early when the limit is passed and what is left to put in cannot bring a count
+        below it again.
+        """
+        after = []
+        looked = whole
+        for number, block in enumerate(blocks):
+            self._running.add(block.place, block.text, lengths.of(number))
+            after.append(self._running.totals)
+            if not looked and max(after[-1]) > self._limit:
+                looked = True
+                if self._running.only_grow([left.text for left in blocks[number + 1 :]]):
+                    break
+        return after
+
+
+def _by_label(request: Request, counts: Sequence[int]) -> dict[str, int]:
+    return {tokenizer.label: count for tokenizer, count in zip(request.tokenizers, counts, strict=True)}
+
+
+def _confirm(counts: Mapping[str, int], whole: Mapping[str, int]) -> None:
+    """Raise GniahError unless the counts of blocks add up to those of the whole request."""
     if whole != counts:
         raise GniahError(
-            f"the counts of blocks add up to {counts}, and the whole request has {whole}",
+            f"the counts of blocks add up to {dict(counts)}, and the whole request has {dict(whole)}",
             remedy="this is a defect of gniah; please report it with the tokenizer and the corpus",
         )
-    return Packed(tuple(ordered), whole, tuple(used), tuple(kept), stopped)
 
 
 def pack_plainly(

@@ -1,4 +1,4 @@
-"""From S2AG shards to a graph: filtering, import into a store, exploration (`gniah-load`)."""
+"""From S2AG shards to a graph: filtering, import into a store, exploration; from texts to corpora (`gniah-load`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from gniah.records.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from gniah.loader.corpora.building import build_corpus
+    from gniah.loader.corpora.checking import check_corpus
     from gniah.loader.filtering import filter_graph
     from gniah.loader.importing import import_graph
     from gniah.loader.shipped import RfcShards, rfc_shards
@@ -15,6 +17,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "corpora.building": ("build_corpus",),
+            "corpora.checking": ("check_corpus",),
             "filtering": ("filter_graph",),
             "importing": ("import_graph",),
             "shipped": ("RfcShards", "rfc_shards"),
@@ -24,6 +28,8 @@ else:
 
 __all__ = [
     "RfcShards",
+    "build_corpus",
+    "check_corpus",
     "filter_graph",
     "graph_statistics",
     "import_graph",

@@ -17,6 +17,7 @@ def _commands() -> Mapping[str, CommandSpec]:
         "stats": CommandSpec("gniah.loader.exploring:stats_command", "Describe the graph in a store."),
         "query": CommandSpec("gniah.loader.exploring:query_command", "Run a named query."),
         "cypher": CommandSpec("gniah.loader.exploring:cypher_command", "Run a reading Cypher statement."),
+        "corpus": CommandSpec("gniah.loader.corpora.commands:corpus_group", "Turn texts into a corpus of distractors."),
         "neo4j": CommandSpec(
             "gniah.loader.neo4j.commands:neo4j_group", "Run a Neo4j server with Graph Data Science on this machine."
         ),

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from gniah.cypher.store import Table
-from gniah.records.command_line import emit, table
+from gniah.records.command_line import emit, say, table
 from gniah.records.errors import UsageFault
 
 _STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The store: a folder or a server.")
@@ -46,18 +46,33 @@ def stats_command(store: str, form: str) -> None:
 
 @click.command("query")
 @click.argument("name", required=False)
-@_STORE
+@click.option(
+    "--store", envvar="GNIAH_STORE", help="The store: a folder or a server; or a folder of published examples."
+)
 @click.option("--param", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the query.")
+@click.option("--text", is_flag=True, help="Print the query itself, as it is pasted into the Neo4j Browser.")
 @_FORMAT
-def query_command(name: str | None, store: str, parameters: tuple[str, ...], form: str) -> None:
+def query_command(name: str | None, store: str | None, parameters: tuple[str, ...], text: bool, form: str) -> None:
     """Run a named query; without NAME, list them.
 
-    \b
-    Example:
-      gniah-load query neighbours --store store --param id=42
-    """
-    from gniah.cypher import named_queries, open_store
+    With --text, NAME may also be a picture for the Neo4j Browser (browser/NAME), an audit (audit/NAME), or style, the
+    Browser's style sheet; without NAME, those are listed.
 
+    \b
+    Examples:
+      gniah-load query neighbours --store store --param id=42
+      gniah-load query browser/example --text
+      gniah-load query style --text > style.grass
+    """
+    from gniah.cypher import answer, named_queries, open_to_explore
+    from gniah.cypher.queries import browser_text, browser_texts
+
+    if text:
+        if name is None:
+            show(Table(("text", "what it is"), tuple(browser_texts().items())), form)
+        else:
+            emit(browser_text(name).rstrip("\n"))
+        return
     if name is None:
         rows = [
             (query.name, ", ".join(parameter.name for parameter in query.parameters), query.summary)
@@ -65,14 +80,23 @@ def query_command(name: str | None, store: str, parameters: tuple[str, ...], for
         ]
         show(Table(("query", "parameters", "what it answers"), tuple(rows)), form)
         return
+    if store is None:
+        raise UsageFault("a query needs a store", remedy="add --store: a folder, or bolt://HOST:PORT")
+    with open_to_explore(store) as graph:
+        found = answer(graph, name, _given(parameters))
+    show(found.table, form)
+    if found.unpublished:
+        say(f"{store}: no example is published here; gniah-gen publish-graph writes those of a pool")
+
+
+def _given(parameters: tuple[str, ...]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for text in parameters:
         key, equals, value = text.partition("=")
         if not equals:
             raise UsageFault(f"--param takes NAME=VALUE, not {text!r}")
         given[key] = value
-    with open_store(store) as graph:
-        show(graph.query(name, given), form)
+    return given
 
 
 @click.command("cypher")
@@ -86,9 +110,9 @@ def cypher_command(statement: str, store: str, form: str) -> None:
     Example:
       gniah-load cypher "MATCH (p:Paper) RETURN p.title LIMIT 5" --store store
     """
-    from gniah.cypher import open_store
+    from gniah.cypher import open_to_explore
 
-    with open_store(store) as graph:
+    with open_to_explore(store) as graph:
         show(graph.cypher(statement), form)
 
 

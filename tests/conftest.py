@@ -12,7 +12,7 @@ import pytest
 from gniah.loader.shipped import rfc_shards
 
 # Makes the modules beside this one importable whatever the import mode, each under one name.
-for _name in ("programs", "places", "neo4j_fixtures"):
+for _name in ("programs", "places", "neo4j_fixtures", "tokenizer_files"):
     if _name not in sys.modules:
         _spec = importlib.util.spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
         assert _spec is not None and _spec.loader is not None

@@ -38,6 +38,7 @@ from places import (
     without,
 )
 from programs import Finished, Rfc, program_of
+from tokenizer_files import like_qwen
 
 from gniah.records.files import locked_folder, locked_place
 
@@ -494,6 +495,27 @@ EXAMPLES = [
         3,
         ("t.json: ", "not a tokenizer file"),
     ),
+    Row(
+        "a tokenizer file without a chat template",
+        lambda at: at.examples("--tokenizer", f"file:{like_qwen(at.folder / 'q', template=None)}"),
+        2,
+        ("tokenizer.json: ", "no chat template", "--chat-template"),
+    ),
+    Row(
+        "a chat template for nobody",
+        lambda at: at.examples("--chat-template", "none"),
+        2,
+        ("--chat-template", "no tokenizer takes one"),
+    ),
+    Row(
+        "a chat template that is missing",
+        lambda at: at.examples(
+            *("--tokenizer", f"q=file:{like_qwen(at.folder / 'q', template=None)}", "--chat-template", f"q={at / 'no'}")
+        ),
+        3,
+        ("/no: ", "no such chat template"),
+    ),
+    Row("no repository", lambda at: at.examples("--tokenizer", "hf:model"), 2, ("'model'", "hf:OWNER/NAME")),
     Row(
         "two tokenizers of one label",
         lambda at: at.examples("--tokenizer", "tiktoken:o200k_base", "--tokenizer", "tiktoken:o200k_base"),

@@ -2,7 +2,7 @@
 MATCH (e:Example)
 CALL (e) {
   MATCH (e)-[:HAS_COMPONENT]->(:Component)-[:CONTAINS]->(p)
-  WITH coalesce(p.title_key, 'unknown ' + p.corpusid) AS title_key, count(DISTINCT p) AS papers
+  WITH coalesce(p.title_key, 'unknown ' + toString(p.corpusid)) AS title_key, count(DISTINCT p) AS papers
   WHERE papers > 1
   RETURN title_key, papers
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gniah.generator.graphniah.pool_files import PathPool, pool_folder
     from gniah.generator.graphniah.production import Produced, build_examples, merge, produce
     from gniah.generator.graphniah.prompts import TemplateSet, load_templates
+    from gniah.generator.graphniah.publishing import Publication, publish_pool
     from gniah.generator.graphniah.showing import Step, proof, shown
     from gniah.generator.graphniah.text_solver import solve
 else:
@@ -35,6 +36,7 @@ else:
             "pool_files": ("PathPool", "pool_folder"),
             "production": ("Produced", "build_examples", "merge", "produce"),
             "prompts": ("TemplateSet", "load_templates"),
+            "publishing": ("Publication", "publish_pool"),
             "showing": ("Step", "proof", "shown"),
             "text_solver": ("solve",),
         },
@@ -49,6 +51,7 @@ __all__ = [
     "PathPool",
     "Plan",
     "Produced",
+    "Publication",
     "SampledPool",
     "Sources",
     "Step",
@@ -66,6 +69,7 @@ __all__ = [
     "pool_folder",
     "produce",
     "proof",
+    "publish_pool",
     "sample_pools",
     "shown",
     "slots",

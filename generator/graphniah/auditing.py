@@ -1,29 +1,28 @@
-"""Audits of a pool in Cypher: what the examples claim, against the text's citations and the store's."""
+"""Audits of a pool in Cypher, on either store: what the examples claim, against the citations of text and store."""
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gniah.cypher import named_queries
+from gniah.cypher.bolt import BoltStore
+from gniah.cypher.bolt_publishing import ServerGraph
 from gniah.cypher.pool_graph import PoolTables, pool_graph
 from gniah.cypher.queries import AUDIT
-from gniah.cypher.store import GraphStore
+from gniah.cypher.store import GraphStore, Table
 from gniah.generator.graphniah.experiments import task_name
 from gniah.generator.graphniah.growth import Neighbourhoods
+from gniah.generator.graphniah.publishing import batches, check_form, fitting, published
 from gniah.records.command_line import Progress
 from gniah.records.errors import InputError, StoreError
 from gniah.records.graphniah.pool import PoolRecord, read_pool
 from gniah.records.graphniah.settings import Settings
 
-# What one graph holds at most: enough that building it costs little, and little enough that a hub, which stands in
-# many examples, does not make the joins over its citations large.
-BATCH_EXAMPLES = 100
-BATCH_PAPERS = 8_000
 _NO_TARGET = -1
 
 
@@ -72,15 +71,16 @@ def audit_pool(pool: Path, store: GraphStore) -> AuditReport:
 def audit(records: Iterable[PoolRecord], store: GraphStore, *, where: str = "the pool") -> AuditReport:
     """Run every audit over records, with memory for a hundred of them at a time; `where` names them in errors.
 
-    Raises InputError when one was made from another graph than the store holds.
+    A server is asked itself, and left as it was; an embedded store gives what a graph for the audits is made from. What
+    is found is the same. Raises InputError when an example was made from another graph than the store holds.
     """
-    neighbourhoods = Neighbourhoods(store)
     violations: list[Violation] = []
     examples = 0
-    fitting = _fitting(records, store, where)
+    find = _finder(store)
+    # A graph of this size costs little to build, and a hub in it does not make the joins over its citations large.
     with Progress("examples audited") as progress:
-        for batch in _batches(fitting):
-            violations.extend(audit_records(batch, neighbourhoods))
+        for batch in batches(fitting(records, store, where)):
+            violations.extend(find(batch))
             examples += len(batch)
             progress.advance(len(batch))
     return AuditReport(examples, tuple(violations))
@@ -90,9 +90,33 @@ def audit_records(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods)
     """Yield each violation in some records. Raises StoreError when the engine's joins are seen to lose rows."""
     with pool_graph(tables_of(records, neighbourhoods)) as graph:
         for name, query in graph.audits().items():
-            for row in graph.run(query).dicts():
-                details = {key: _plain(value) for key, value in row.items()}
-                yield Violation(name, str(details.pop("qid")), details)
+            yield from _violations(name, graph.run(query))
+
+
+def audit_on_server(records: Sequence[PoolRecord], server: ServerGraph, graph: str) -> Iterator[Violation]:
+    """Yield each violation in some records, found by a server that holds the graph of this digest.
+
+    Raises InputError when it holds another one, StoreError when it may not be written to.
+    """
+    seen: set[str] = set()
+    for record in records:
+        check_form(record, seen)
+    for name, found in server.audit([published(record) for record in records], graph):
+        yield from _violations(name, found)
+
+
+def _finder(store: GraphStore) -> Callable[[Sequence[PoolRecord]], Iterator[Violation]]:
+    if isinstance(store, BoltStore):
+        server, graph = ServerGraph(store.connection), store.manifest.digest
+        return lambda batch: audit_on_server(batch, server, graph)
+    neighbourhoods = Neighbourhoods(store)
+    return lambda batch: audit_records(batch, neighbourhoods)
+
+
+def _violations(audit: str, found: Table) -> Iterator[Violation]:
+    for row in found.dicts():
+        details = {key: _plain(value) for key, value in row.items()}
+        yield Violation(audit, str(details.pop("qid")), details)
 
 
 def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> PoolTables:
@@ -101,7 +125,7 @@ def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> 
     papers: set[int] = set()
     seen: set[str] = set()
     for record in records:
-        _check_form(record, seen)
+        check_form(record, seen)
         settings = Settings.from_config(record.config, record.qid)
         cutoff = datetime.date.fromisoformat(settings.cutoff_date)
         target = _NO_TARGET if record.target is None else record.target
@@ -123,32 +147,6 @@ def tables_of(records: Iterable[PoolRecord], neighbourhoods: Neighbourhoods) -> 
         _add_components(tables, record, settings, papers)
     _add_store_side(tables, papers, neighbourhoods)
     return tables
-
-
-def _batches(records: Iterable[PoolRecord]) -> Iterator[list[PoolRecord]]:
-    batch: list[PoolRecord] = []
-    papers = 0
-    for record in records:
-        own = sum(len(component.papers) for component in record.components)
-        if batch and (len(batch) >= BATCH_EXAMPLES or papers + own > BATCH_PAPERS):
-            yield batch
-            batch, papers = [], 0
-        batch.append(record)
-        papers += own
-    if batch:
-        yield batch
-
-
-def _check_form(record: PoolRecord, seen: set[str]) -> None:
-    """Raise InputError for what no query could judge: a qid that comes twice, a backbone beside its component."""
-    if record.qid in seen:
-        raise InputError(f"{record.qid}: stands in the pool more than once", remedy="build the pool again")
-    seen.add(record.qid)
-    for component in record.task_components:
-        if component.papers[: len(component.backbone)] != component.backbone:
-            raise InputError(
-                f"{record.qid}: a component does not begin with its backbone", remedy="build the pool again"
-            )
 
 
 def _add_components(tables: PoolTables, record: PoolRecord, settings: Settings, papers: set[int]) -> None:
@@ -200,17 +198,6 @@ def _add_store_side(tables: PoolTables, papers: set[int], neighbourhoods: Neighb
         for cited in neighbourhoods.of(identifier)[0]:
             if cited in papers:
                 tables.add("CITES", identifier, cited)
-
-
-def _fitting(records: Iterable[PoolRecord], store: GraphStore, where: str) -> Iterator[PoolRecord]:
-    digest = store.manifest.digest
-    for record in records:
-        if record.inputs.get("graph") != digest:
-            raise InputError(
-                f"{where}: example {record.qid} was made from another graph than {store.address} holds",
-                remedy="give --store the store it was made from",
-            )
-        yield record
 
 
 def _plain(value: Any) -> Any:

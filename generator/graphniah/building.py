@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gniah.generator.block_lengths import RememberedLengths
 from gniah.generator.corpora import Corpus
 from gniah.generator.graphniah.asking import Asked, ask
 from gniah.generator.graphniah.experiments import task_name
@@ -13,7 +14,7 @@ from gniah.generator.graphniah.growth import Component, Neighbourhoods
 from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
 from gniah.generator.graphniah.subgraphs import Sampled, SubgraphSampler, visible
 from gniah.generator.packing import Distractor, NeedlesTooLong, Pack, Packed, pack
-from gniah.generator.requests import Request
+from gniah.generator.requests import Request, adding_tokenizers
 from gniah.records.errors import ImpossibleRequest
 from gniah.records.examples import Example, Option
 from gniah.records.families import family_of
@@ -39,13 +40,17 @@ class Built:
 
 
 class ExampleBuilder:
-    """Builds examples. One for each process; `pack` is the way of packing, and every way gives the same result."""
+    """Builds examples. One for each process; `pack` is the way of packing, and every way gives the same result.
 
-    def __init__(self, materials: Materials, *, pack: Pack = pack, strict_fill: bool = False) -> None:
+    With `recount` each finished prompt is counted whole by each tokenizer itself, beside what packing found.
+    """
+
+    def __init__(
+        self, materials: Materials, *, pack: Pack = pack, strict_fill: bool = False, recount: bool = True
+    ) -> None:
         self.materials = materials
         self.neighbourhoods = Neighbourhoods(materials.store)
-        self._pack = pack
-        self._strict_fill = strict_fill
+        self._ways = Ways(pack, strict_fill, recount, _remembered(materials))
 
     def build(self, settings: Settings) -> Built:
         """Build the example of these settings. Raises ImpossibleRequest when it cannot be had."""
@@ -53,7 +58,20 @@ class ExampleBuilder:
 
     def begin(self, settings: Settings) -> Building:
         """Return an example in the making, for a trial."""
-        return Building(self.materials, self.neighbourhoods, settings, self._pack, self._strict_fill)
+        return Building(self.materials, self.neighbourhoods, settings, self._ways)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How examples are built, which changes none: packing, recounting, and what is remembered of corpora.
+
+    `lengths` is by distractor type; it lacks a corpus where the counts of some tokenizer do not add up.
+    """
+
+    pack: Pack
+    strict_fill: bool
+    recount: bool
+    lengths: Mapping[str, RememberedLengths]
 
 
 class Building:
@@ -64,15 +82,13 @@ class Building:
         materials: Materials,
         neighbourhoods: Neighbourhoods,
         settings: Settings,
-        pack: Pack,
-        strict_fill: bool,
+        ways: Ways,
     ) -> None:
         self._materials = materials
         self._settings = settings
         self._qid = materials.qid(settings)
         self._task = task_name(settings.question_type)
-        self._pack = pack
-        self._strict_fill = strict_fill
+        self._ways = ways
         pool = materials.pools[settings.question_depth]
         self._sampler = SubgraphSampler(settings, self._qid, pool, neighbourhoods)
         self._restarts = self._sampler.restarts
@@ -91,7 +107,7 @@ class Building:
             distractors = self._distractors(sampled, attempt, further)
             order = Stream(self._qid, "order")
             try:
-                packed = self._pack(texts, distractors, self._settings.context_length, request, order)
+                packed = self._ways.pack(texts, distractors, self._settings.context_length, request, order)
             except NeedlesTooLong as error:
                 self._restarts["needles too long"] += 1
                 longest = max(error.counts.values())
@@ -134,8 +150,9 @@ class Building:
     def _distractors(self, sampled: Sampled, attempt: int, further: list[Component]) -> Iterator[Distractor]:
         """Yield distractors; a component is also appended to `further`."""
         if self._settings.distractor_type != COMPONENTS_TYPE:
-            corpus = self._materials.corpora[self._settings.distractor_type]
-            yield from _documents(corpus, Stream(self._qid, "distractors"))
+            kind = self._settings.distractor_type
+            stream = Stream(self._qid, "distractors")
+            yield from _documents(self._materials.corpora[kind], stream, self._ways.lengths.get(kind))
             return
         for component, stream in self._sampler.further(sampled, attempt):
             further.append(component)
@@ -146,7 +163,8 @@ class Building:
     def _request(self, question: str) -> Request:
         templates = self._materials.templates
         head, tail = templates.around_context(self._task, question)
-        return Request(tuple(self._materials.tokenizers), templates.system[self._task], head, tail)
+        tokenizers = tuple(self._materials.tokenizers)
+        return Request(tokenizers, templates.system[self._task], head, tail, self._ways.recount)
 
     def _title(self, identifier: int) -> str:
         return self._sampler.neighbourhoods.paper(identifier).title
@@ -158,7 +176,7 @@ class Building:
             self._restarts["additional components ran out"] += 1
             if self._restarts["additional components ran out"] < MOST_LENGTH_ATTEMPTS:
                 return
-        elif not self._strict_fill:
+        elif not self._ways.strict_fill:
             return
         shown = distractor_in_tables(self._settings.distractor_type)
         reached = max(packed.counts.values())
@@ -260,11 +278,19 @@ def _distractor_records(packed: Packed) -> Iterator[dict[str, Any]]:
         yield {**distractor.source, "blocks": len(distractor.blocks), "kept": kept}
 
 
-def _documents(corpus: Corpus, stream: Stream) -> Iterator[Distractor]:
+def _remembered(materials: Materials) -> dict[str, RememberedLengths]:
+    """Return a memory of lengths for each corpus, where the counts of all tokenizers add up."""
+    adding = adding_tokenizers(materials.tokenizers)
+    if adding is None:
+        return {}
+    return {name: RememberedLengths(adding, corpus) for name, corpus in materials.corpora.items()}
+
+
+def _documents(corpus: Corpus, stream: Stream, lengths: RememberedLengths | None) -> Iterator[Distractor]:
     for number in stream.without_repeats(len(corpus)):
         document = corpus.document(number)
         source = {"document": document.name, "sha256": document.sha256, "left_out": document.left_out}
-        yield Distractor(source, document.blocks)
+        yield Distractor(source, document.blocks, None if lengths is None else lengths.of(number, document.blocks))
 
 
 __all__ = ["GENERATOR_VERSION", "Building", "Built", "ExampleBuilder", "Materials"]

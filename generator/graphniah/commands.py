@@ -13,8 +13,17 @@ from gniah.records.errors import UsageFault
 
 if TYPE_CHECKING:
     from gniah.generator.graphniah import Produced
+    from gniah.generator.graphniah.path_graph import Pruning
+    from gniah.generator.graphniah.path_sampling import PathSampler
 
 _STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder or a server.")
+_CHAT = click.option(
+    "--chat-template",
+    "chat_templates",
+    multiple=True,
+    metavar="[LABEL=]PATH|none",
+    help="Chat template of a tokenizer file; none counts a request as its two texts.",
+)
 _SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Names all random draws.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 
@@ -26,6 +35,18 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result a
 @click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Paths for each depth.")
 @click.option("--max-uses", type=click.IntRange(1), default=100, show_default=True, help="Paths on one paper at most.")
 @click.option("--allow-fewer", is_flag=True, help="Be content with fewer paths than asked for.")
+@click.option(
+    "--pruning",
+    type=click.Choice(("gds", "blocks")),
+    help="By Graph Data Science (the default on a Neo4j store), or in this process; the result is the same.",
+)
+@click.option(
+    "--path-sampler",
+    type=click.Choice(("dfs", "gds-walk")),
+    default="dfs",
+    show_default=True,
+    help="Depth-first search as in the paper, or random walks by Graph Data Science.",
+)
 @_SEED
 @_JSON
 def paths(
@@ -35,6 +56,8 @@ def paths(
     count: int,
     max_uses: int,
     allow_fewer: bool,
+    pruning: Pruning | None,
+    path_sampler: PathSampler,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -49,7 +72,15 @@ def paths(
 
     with open_store(store) as graph:
         pools = sample_pools(
-            graph, out, depths=depths, count=count, seed=seed, max_uses=max_uses, allow_fewer=allow_fewer
+            graph,
+            out,
+            depths=depths,
+            count=count,
+            seed=seed,
+            max_uses=max_uses,
+            allow_fewer=allow_fewer,
+            pruning=pruning,
+            sampler=path_sampler,
         )
     if as_json:
         emit_json([pool.to_json() for pool in pools])
@@ -82,7 +113,13 @@ def paths(
 @click.option(
     "--distractors", type=Names(), default="code,disjoint-component", show_default=True, help="Types to draw from."
 )
-@click.option("--corpus", "corpora", multiple=True, metavar="TYPE=FOLDER", help="Where texts of a type come from.")
+@click.option(
+    "--corpus",
+    "corpora",
+    multiple=True,
+    metavar="TYPE=FOLDER",
+    help="Where texts of a type come from: what gniah-load corpus made, or a plain folder of texts.",
+)
 @click.option(
     "--tokenizer",
     "tokenizers",
@@ -90,12 +127,19 @@ def paths(
     default=("tiktoken:o200k_base",),
     show_default=True,
     metavar="[LABEL=]NAME",
-    help="Tokenizers under which L holds.",
+    help="Tokenizers under which L holds: tiktoken:NAME, hf:OWNER/NAME, file:PATH.",
 )
+@_CHAT
 @click.option("--vary", help="The variable whose values take turns: question-depth, node-count, …")
 @click.option("--varied-sizes", type=Integers(), default=(), help="Sizes that take turns with --vary node-count.")
 @click.option("--alpha", default="0.1", show_default=True, help="Concentration parameter of growth.")
 @click.option("--templates", default="plain", show_default=True, help="Template set: a name or a file.")
+@click.option(
+    "--recount/--no-recount",
+    default=True,
+    show_default=True,
+    help="Count each finished prompt whole as well, by each tokenizer itself; no byte depends on it.",
+)
 @click.option("--strict-fill", is_flag=True, help="Fail when a corpus runs out, instead of leaving prompts short.")
 @click.option("--skip-impossible", is_flag=True, help="Leave out settings that the graph cannot give.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many processes.")
@@ -115,10 +159,12 @@ def examples(
     distractors: tuple[str, ...],
     corpora: tuple[str, ...],
     tokenizers: tuple[str, ...],
+    chat_templates: tuple[str, ...],
     vary: str | None,
     varied_sizes: tuple[int, ...],
     alpha: str,
     templates: str,
+    recount: bool,
     strict_fill: bool,
     skip_impossible: bool,
     jobs: int,
@@ -159,6 +205,7 @@ def examples(
         paths=path_folder,
         corpora=_corpus_folders(corpora),
         tokenizers=tokenizers,
+        chat_templates=chat_templates,
         templates=templates,
     )
     produced = produce(
@@ -169,6 +216,7 @@ def examples(
         part=part,
         strict_fill=strict_fill,
         skip_impossible=skip_impossible,
+        recount=recount,
     )
     _report(produced, out, as_json)
 
@@ -235,9 +283,15 @@ def merge(parts: tuple[Path, ...], out: Path, as_json: bool) -> None:
     metavar="[LABEL=]NAME",
     help="The tokenizers the examples were made with.",
 )
+@_CHAT
 @click.option("--templates", help="The template set, when it is none that ships with gniah: its file.")
 def none_variants(
-    bench: Path, out: Path, first: int | None, tokenizers: tuple[str, ...], templates: str | None
+    bench: Path,
+    out: Path,
+    first: int | None,
+    tokenizers: tuple[str, ...],
+    chat_templates: tuple[str, ...],
+    templates: str | None,
 ) -> None:
     """Append option E, which is never right, to the multiple-choice examples of BENCH; nothing else changes.
 
@@ -247,42 +301,8 @@ def none_variants(
     """
     from gniah.generator.graphniah import write_none_variants
 
-    count = write_none_variants(bench, out, tokenizers, first=first, templates=templates)
+    count = write_none_variants(bench, out, tokenizers, first=first, templates=templates, chat_templates=chat_templates)
     emit(f"{count} examples converted")
-
-
-@click.command("audit")
-@click.argument("pool", type=GIVEN_PATH)
-@_STORE
-@_JSON
-def audit(pool: Path, store: str, as_json: bool) -> None:
-    """Prove by Cypher queries that the examples of a pool are what they claim to be.
-
-    POOL is a pool.jsonl or the folder that holds it. The exit status is 1 on any violation.
-
-    \b
-    Example:
-      gniah-gen audit bench --store store
-    """
-    from gniah.cypher import open_store
-    from gniah.generator.graphniah import audit_pool
-    from gniah.records.errors import CheckFailed
-    from gniah.records.graphniah import pool_path
-
-    with open_store(store) as graph:
-        report = audit_pool(pool_path(pool), graph)
-    if as_json:
-        emit_json({"examples": report.examples, "violations": [row.to_json() for row in report.violations]})
-    else:
-        emit(table(("audit", "violations", "what it finds"), report.rows()))
-        emit(f"{report.examples} examples audited")
-    for row in report.violations[:50]:
-        say(", ".join(f"{name}: {value}" for name, value in row.to_json().items()))
-    if not report.sound:
-        raise CheckFailed(
-            f"{len(report.violations)} violations in {len({row.qid for row in report.violations})} examples",
-            remedy="do not use these examples; the lines above name them",
-        )
 
 
 @click.command("show")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -55,13 +55,14 @@ def write_none_variants(
     *,
     first: int | None = None,
     templates: str | None = None,
+    chat_templates: Sequence[str] = (),
 ) -> int:
     """Write the none variants of the multiple-choice examples of a folder; return how many there are.
 
     Raises ImpossibleRequest when the folder has none, UsageFault when its counts have other labels.
     """
     clock = RunClock()
-    tokenizers = load_tokenizers(tokenizer_names)
+    tokenizers = load_tokenizers(tokenizer_names, chat_templates)
     pool = pool_path(bench)
     inputs = {record.qid: dict(record.inputs) for record in read_pool(pool)}
     source = Manifest.read(bench, BENCH_SCHEMA)

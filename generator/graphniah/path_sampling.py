@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-import numpy as np
-
-from gniah.cypher.store import GraphStore, IdArray
-from gniah.generator.graphniah.citation_graph import CitationGraph
+from gniah.cypher.gds import gds_version, projection
+from gniah.cypher.store import GraphStore
 from gniah.generator.graphniah.compatibility import CompatibilityIndex
+from gniah.generator.graphniah.path_graph import PathGraph, Pruning, neo4j_connection
 from gniah.generator.graphniah.paths import PathLimits, PathSearch, search_paths
 from gniah.generator.graphniah.pool_files import (
     GROUPS_NAME,
@@ -22,7 +22,8 @@ from gniah.generator.graphniah.pool_files import (
     path_length,
     pool_folder,
 )
-from gniah.generator.graphniah.pruning import Bounds, PrunedGraph, bounds, depth_within, prune
+from gniah.generator.graphniah.pruning import PrunedGraph, depth_within
+from gniah.generator.graphniah.walks import WalkSettings, walk_paths
 from gniah.records.canonical import digest
 from gniah.records.command_line import Progress, say
 from gniah.records.errors import ImpossibleRequest, InputError, UsageFault
@@ -30,6 +31,9 @@ from gniah.records.files import locked_folder, remove_leftovers
 from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 
 SEARCH_RULES = 1
+
+PathSampler = Literal["dfs", "gds-walk"]
+"""What finds paths: the paper's depth-first search, or random walks by Graph Data Science."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,6 @@ class SampledPool:
             ) from None
 
 
-def usable_graph(store: GraphStore) -> tuple[CitationGraph, IdArray]:
-    """Return the undirected graph of the papers with usable metadata, and for each a number that names its title.
-
-    Only they may stand on a path.
-    """
-    ids, titles = store.usable_papers()
-    citing, cited = store.edges()
-    return CitationGraph.from_citations(ids, citing, cited), titles
-
-
 def sample_pools(
     store: GraphStore,
     out: Path,
@@ -94,41 +88,50 @@ def sample_pools(
     seed: int = 1,
     max_uses: int = 100,
     allow_fewer: bool = False,
+    pruning: Pruning | None = None,
+    sampler: PathSampler = "dfs",
 ) -> list[SampledPool]:
     """Write a pool of paths for each depth below `out`; return for each what pruning and search came to.
 
-    A pool that is there already, from the same graph and settings, is kept. Raises ImpossibleRequest when a depth gives
-    fewer paths than asked for, unless `allow_fewer`; none at all is always an error.
+    A pool that is there already, from the same graph and settings, is kept. `pruning` (on a Neo4j store `gds` by
+    default, else `blocks`) changes no byte of a pool, `sampler` gives other paths.
+
+    Raises ImpossibleRequest when a depth gives fewer paths than asked for, unless `allow_fewer`; none at all is always
+    an error. Raises UsageFault for `gds` or `gds-walk` on another store than Neo4j's, StoreError when its server lacks
+    Graph Data Science.
     """
     for depth in depths:
         if depth < 2:
             raise UsageFault(f"a question depth is at least 2, not {depth}")
     if len(set(depths)) < len(depths) or not depths:
         raise UsageFault("name each question depth once", remedy="as in --depths 4,8,16,32")
+    if sampler not in get_args(PathSampler):
+        raise UsageFault(f"{sampler!r} is no path sampler", remedy=f"one of {', '.join(get_args(PathSampler))}")
+    graph = PathGraph(store, pruning, path_length(min(depths)))
+    pools = _Sampler(store, graph, PathLimits(wanted=count, max_uses=max_uses), seed, sampler)
     with locked_folder(out):
-        sampler = _Sampler(store, count, seed, max_uses)
-        return [sampler.reuse(out, depth) or sampler.sample(out, depth, allow_fewer) for depth in depths]
+        return [pools.reuse(out, depth) or pools.sample(out, depth, allow_fewer) for depth in depths]
 
 
 class _Sampler:
-    """Samples pools of one graph with one set of limits; the graph is read when it is first needed."""
+    """Samples pools of one graph with one set of limits."""
 
-    def __init__(self, store: GraphStore, count: int, seed: int, max_uses: int) -> None:
+    def __init__(
+        self, store: GraphStore, graph: PathGraph, limits: PathLimits, seed: int, sampler: PathSampler
+    ) -> None:
         self._store = store
+        self._graph = graph
         self._seed = seed
-        self._limits = PathLimits(wanted=count, max_uses=max_uses)
-        self._read: tuple[CitationGraph, IdArray, Bounds] | None = None
+        self._limits = limits
         self._cutoff = str(store.manifest.content["cutoff"])
-
-    def _graph(self) -> tuple[CitationGraph, IdArray, Bounds]:
-        """Return the graph, its nodes' titles and its bounds, which are the same for every depth."""
-        if self._read is None:
-            graph, titles = usable_graph(self._store)
-            self._read = (graph, titles, bounds(graph))
-        return self._read
+        self._gds: str | None = None
+        """The version of Graph Data Science, where its walks are the sampler."""
+        if sampler == "gds-walk":
+            server = neo4j_connection(store, "--path-sampler gds-walk")
+            self._gds = gds_version(server, "--path-sampler dfs --pruning blocks")
 
     def _parameters(self, depth: int) -> dict[str, Any]:
-        return {
+        parameters = {
             "graph": self._store.manifest.digest,
             "cutoff": self._cutoff,
             "question_depth": depth,
@@ -136,6 +139,9 @@ class _Sampler:
             "rules": SEARCH_RULES,
             "limits": dict(vars(self._limits)),
         }
+        if self._gds is not None:
+            parameters["sampler"] = WalkSettings().named(self._gds)
+        return parameters
 
     def reuse(self, out: Path, depth: int) -> SampledPool | None:
         """Return a pool that was sampled before with the same settings, or None."""
@@ -156,11 +162,25 @@ class _Sampler:
         """Prune, search, index and write one pool."""
         clock = RunClock()
         began = time.perf_counter()
-        graph, graph_titles, known = self._graph()
-        pruned = prune(graph, path_length(depth), known)
+        graph = self._graph.bounded
+        pruned = graph.prune(path_length(depth))
         if not pruned.papers:
-            raise _too_deep(depth, known)
-        titles = graph_titles[np.searchsorted(graph.ids, pruned.graph.ids)].tolist()
+            raise _too_deep(depth, self._graph.longest())
+        titles = self._graph.titles_of(pruned)
+        search = self._search(depth, pruned, titles)
+        self._check_enough(depth, search, allow_fewer)
+        by_id = dict(zip(pruned.graph.ids.tolist(), titles, strict=True))
+        index = CompatibilityIndex.build(search.paths, by_id, graph.graph)
+        pool = PathPool(depth, self._store.manifest.digest, self._cutoff, self._seed, search.paths, index)
+        counts = _counts(depth, pruned, search, index)
+        content = {"parameters": self._parameters(depth), "counts": counts, "paths": pool.digest}
+        seconds = round(time.perf_counter() - began, 2)
+        manifest = Manifest(SEARCH_SCHEMA, content, clock.run("rustworkx", "numpy", search_seconds=seconds))
+        folder = pool_folder(out, self._cutoff, depth)
+        pool.write(folder, manifest)
+        return SampledPool.from_manifest(folder, manifest)
+
+    def _search(self, depth: int, pruned: PrunedGraph, titles: list[int]) -> PathSearch:
         key = digest({"paths": self._parameters(depth)})
         with Progress(f"k = {depth}: paths found", self._limits.wanted) as progress:
             reached = 0
@@ -170,38 +190,30 @@ class _Sampler:
                 progress.advance(found - reached)
                 reached = found
 
-            search = search_paths(pruned, key, self._limits, titles=titles, progress=told)
-        self._check_enough(depth, search, allow_fewer)
-        by_id = dict(zip(pruned.graph.ids.tolist(), titles, strict=True))
-        index = CompatibilityIndex.build(search.paths, by_id, graph)
-        pool = PathPool(depth, self._store.manifest.digest, self._cutoff, self._seed, search.paths, index)
-        counts = _counts(depth, pruned, search, index, len(graph))
-        content = {"parameters": self._parameters(depth), "counts": counts, "paths": pool.digest}
-        seconds = round(time.perf_counter() - began, 2)
-        manifest = Manifest(SEARCH_SCHEMA, content, clock.run("rustworkx", "numpy", search_seconds=seconds))
-        folder = pool_folder(out, self._cutoff, depth)
-        pool.write(folder, manifest)
-        return SampledPool.from_manifest(folder, manifest)
+            if self._gds is None:
+                return search_paths(pruned, key, self._limits, titles=titles, progress=told)
+            project = partial(projection, neo4j_connection(self._store, "--path-sampler gds-walk"))
+            return walk_paths(pruned, key, project, self._limits, titles=titles, progress=told)
 
     def _check_enough(self, depth: int, search: PathSearch, allow_fewer: bool) -> None:
         found, wanted = len(search.paths), self._limits.wanted
         if found >= wanted:
             return
+        searches = "searches" if self._gds is None else "walks"
         why = {
             "no start left": "no paper is left that another path could begin at",
-            "no new path": f"the last {self._limits.patience} searches brought no new path",
+            "no new path": f"the last {self._limits.patience} {searches} brought no new path",
         }.get(search.reason, search.reason)
         message = f"k = {depth}: {found:,} of {wanted:,} paths were found, and {why}"
         if not found or not allow_fewer:
-            raise ImpossibleRequest(
-                message,
-                remedy=f"use --count {found} or --allow-fewer, or raise --max-uses" if found else "use a smaller depth",
-            )
+            remedy = f"use --count {found} or --allow-fewer, or raise --max-uses" if found else "use a smaller depth"
+            if self._gds is not None:
+                remedy += ", or use --path-sampler dfs, which goes on where a walk turns back"
+            raise ImpossibleRequest(message, remedy=remedy)
         say(message)
 
 
-def _too_deep(depth: int, known: Bounds) -> ImpossibleRequest:
-    longest = known.longest
+def _too_deep(depth: int, longest: int) -> ImpossibleRequest:
     possible = depth_within(longest)
     return ImpossibleRequest(
         f"no path of {path_length(depth)} papers (k = {depth}) can exist in this graph: the longest bound "
@@ -210,13 +222,11 @@ def _too_deep(depth: int, known: Bounds) -> ImpossibleRequest:
     )
 
 
-def _counts(
-    depth: int, pruned: PrunedGraph, search: PathSearch, index: CompatibilityIndex, papers: int
-) -> dict[str, Any]:
+def _counts(depth: int, pruned: PrunedGraph, search: PathSearch, index: CompatibilityIndex) -> dict[str, Any]:
     return {
         "question_depth": depth,
         "path_length": pruned.length,
-        "papers_before": papers,
+        "papers_before": pruned.papers_before,
         "papers_after": pruned.papers,
         "edges_after": pruned.edges,
         "rounds": pruned.rounds,

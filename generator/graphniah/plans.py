@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from gniah.cypher import open_store
-from gniah.generator.corpora import SUFFIXES, Corpus, FolderCorpus
+from gniah.generator.corpora import Corpus, open_corpus
 from gniah.generator.graphniah.building import COMPONENTS_TYPE
 from gniah.generator.graphniah.experiments import ListSettings, slots, varied_value
 from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
@@ -23,6 +23,7 @@ from gniah.records.errors import InputError, UsageFault
 from gniah.records.files import read_json
 from gniah.records.graphniah.settings import Settings, distractor_in_files
 from gniah.records.manifests import check_schema
+from gniah.records.texts import SUFFIXES
 
 PLAN_SCHEMA = "gniah/plan/1"
 TOKENIZERS = ("tiktoken:o200k_base",)
@@ -32,7 +33,7 @@ _Given = TypeVar("_Given", Path, Path | Corpus)
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the materials are. `corpora` maps a distractor type in files to a folder of texts."""
+    """Where the materials are. `corpora` maps a distractor type in files to a folder of texts, or to a corpus."""
 
     store: str
     paths: Path
@@ -41,6 +42,7 @@ class Sources:
     templates: str
     cutoff_date: str
     depths: tuple[int, ...]
+    chat_templates: tuple[str, ...] = ()
 
     def open(
         self,
@@ -65,8 +67,8 @@ class Sources:
         return Materials(
             store,
             pools,
-            corpora or {name: FolderCorpus(folder, name) for name, folder in self.corpora.items()},
-            load_tokenizers(tokenizers or self.tokenizers),
+            corpora or {name: open_corpus(folder, name) for name, folder in self.corpora.items()},
+            load_tokenizers(tokenizers or self.tokenizers, self.chat_templates),
             load_templates(self.templates),
         )
 
@@ -78,13 +80,15 @@ def sources_for(
     paths: Path,
     corpora: Mapping[str, Path] | None = None,
     tokenizers: Sequence[str] = TOKENIZERS,
+    chat_templates: Sequence[str] = (),
     templates: str | None = None,
 ) -> Sources:
     """Return where the materials of a list are, for `produce`; nothing is opened yet.
 
-    `corpora` maps a distractor type (`code`, `essays`, `books`) to a folder of texts. `templates` is needed when the
-    template set of the settings is a file. Raises UsageFault when a corpus is missing or not asked for, or the file
-    holds another template set than the settings name.
+    `corpora` maps a distractor type (`code`, `essays`, `books`) to a folder of texts, or to what gniah-load corpus made
+    of them. `chat_templates` are as `load_tokenizers` takes them. `templates` is needed when the template set of the
+    settings is a file. Raises UsageFault when a corpus is missing or not asked for, or the file holds another template
+    set than the settings name.
     """
     folders = corpora_for(settings.distractor_types, corpora or {})
     return Sources(
@@ -95,6 +99,7 @@ def sources_for(
         _templates_of(settings, templates),
         settings.cutoff_date,
         tuple(sorted(set(settings.depths))),
+        tuple(chat_templates),
     )
 
 
@@ -106,6 +111,7 @@ def open_materials(
     paths: Path,
     corpora: Mapping[str, Path | Corpus] | None = None,
     tokenizers: Sequence[str | Tokenizer] = TOKENIZERS,
+    chat_templates: Sequence[str] = (),
     templates: str | None = None,
 ) -> Iterator[Materials]:
     """Give the materials of a list, open until the block ends, for `build_examples` and `ExampleBuilder`.
@@ -114,11 +120,12 @@ def open_materials(
     when materials are missing or do not belong together.
     """
     given = corpora_for(settings.distractor_types, corpora or {})
-    opened = {name: FolderCorpus(item, name) if isinstance(item, Path) else item for name, item in given.items()}
+    opened = {name: open_corpus(item, name) if isinstance(item, Path) else item for name, item in given.items()}
     depths = tuple(sorted(set(settings.depths)))
     texts = _templates_of(settings, templates)
     with ExitStack() as stack:
-        yield Sources(str(store), paths, {}, (), texts, settings.cutoff_date, depths).open(stack, opened, tokenizers)
+        sources = Sources(str(store), paths, {}, (), texts, settings.cutoff_date, depths, tuple(chat_templates))
+        yield sources.open(stack, opened, tokenizers)
 
 
 def _templates_of(settings: ListSettings, given: str | None) -> str:

@@ -7,15 +7,18 @@ a stopped run goes on, how parts are merged, and why the result has the same byt
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gniah.generator.corpora import Corpus
+from gniah.generator.corpus_counts import count_corpora
 from gniah.generator.graphniah.building import Built, ExampleBuilder
 from gniah.generator.graphniah.experiments import ListSettings
 from gniah.generator.graphniah.growth import StoreUse
@@ -29,6 +32,8 @@ from gniah.generator.graphniah.publication import (
     uses_of,
     write_piece,
 )
+from gniah.generator.requests import adding_tokenizers
+from gniah.generator.tokenizers import slow_tokenizers
 from gniah.records.command_line import Progress, say
 from gniah.records.errors import GniahError, InputError, UsageFault
 from gniah.records.files import json_document, locked_folder, whole_file
@@ -55,22 +60,31 @@ class Produced:
     store: StoreUse = field(default_factory=StoreUse)
 
 
+class _Ways(NamedTuple):
+    """How every process builds: whether a corpus may run out, and whether finished prompts are counted whole."""
+
+    strict_fill: bool
+    recount: bool
+
+
 def build_examples(
     settings: ListSettings,
     sources: Sources | Materials,
     *,
     strict_fill: bool = False,
     skip_impossible: bool = False,
+    recount: bool = True,
 ) -> Iterator[Built]:
     """Yield the examples of a list one at a time, in the order of the list; no file is written.
 
-    They are the ones that `produce` writes, each once. Sources are opened while the iterator lives; materials are used
+    They are the ones that `produce` writes, each once. With `recount` each prompt is counted whole beside what packing
+    found. Sources are opened while the iterator lives; materials are used
     as they are. Raises ImpossibleRequest with the first one for cells that the graph cannot give.
     """
     with ExitStack() as stack:
         materials = sources.open(stack) if isinstance(sources, Sources) else sources
         plan = make_plan(settings, materials, skip_impossible=skip_impossible, strict_fill=strict_fill)
-        builder = ExampleBuilder(materials, strict_fill=strict_fill)
+        builder = ExampleBuilder(materials, strict_fill=strict_fill, recount=recount)
         for qid, uses in uses_of(plan.to_json()).items():
             built = builder.build(plan.by_qid[qid])
             yield replace(built, example=built.example.with_experiments(tuple(uses)))
@@ -85,10 +99,12 @@ def produce(
     part: tuple[int, int] = (1, 1),
     strict_fill: bool = False,
     skip_impossible: bool = False,
+    recount: bool = True,
 ) -> Produced:
     """Build the examples of a list into a folder, or the part `i` of `n` of them; put them together when all are there.
 
-    What an earlier call finished is not built again. Raises UsageFault when the folder holds another list, and
+    What an earlier call finished is not built again. With `recount` each prompt is counted whole, by each tokenizer
+    itself, beside what packing found; it changes no byte. Raises UsageFault when the folder holds another list, and
     ImpossibleRequest, before the first example is built, for cells that the graph cannot give.
     """
     clock = RunClock()
@@ -109,13 +125,27 @@ def produce(
             say(f"{out}: going on; {len(mine) - len(wanted)} of {len(mine)} examples are finished already")
         tasks = [plan.by_qid[qid] for qid in wanted]
         asked = StoreUse()
+        ways = _Ways(strict_fill, recount)
+        _prepare(materials, tasks)
         with Progress("examples built", len(tasks)) as progress:
-            for use in _built(tasks, sources, materials, work, jobs, strict_fill):
+            for use in _built(tasks, sources, materials, work, jobs, ways):
                 progress.advance()
                 asked += use
         missing = sum(not (work / f"{qid}.json").is_file() for qid in plan.by_qid)
         manifest = None if missing else put_together(out, read_plan(work / PLAN_NAME), [work], clock)
         return Produced(len(plan.by_qid), len(wanted), len(mine) - len(wanted), missing, manifest, asked)
+
+
+def _prepare(materials: Materials, tasks: Sequence[Settings]) -> None:
+    """Warn of slow tokenizers, and count the corpora that are about to be read from end to end."""
+    for message in slow_tokenizers(materials.tokenizers):
+        say(message)
+    tokenizers = adding_tokenizers(materials.tokenizers)
+    if tokenizers is not None:
+        wanted: Counter[str] = Counter()
+        for task in tasks:
+            wanted[task.distractor_type] += task.context_length
+        count_corpora(materials.corpora, tokenizers, wanted)
 
 
 def _finished(out: Path, settings: ListSettings, materials: Materials, skip_impossible: bool) -> Manifest | None:
@@ -171,15 +201,15 @@ def _built(
     materials: Materials,
     work: Path,
     jobs: int,
-    strict_fill: bool,
+    ways: _Ways,
 ) -> Iterator[StoreUse]:
     """Yield what each example asked of the store when it is on disk, from this process or from spawned ones."""
     if jobs <= 1 or len(tasks) <= 1:
-        builder = ExampleBuilder(materials, strict_fill=strict_fill)
+        builder = ExampleBuilder(materials, strict_fill=ways.strict_fill, recount=ways.recount)
         for settings in tasks:
             yield _build(builder, settings, work)
         return
-    start = (sources, materials.corpora, work, strict_fill)
+    start = (sources, materials.corpora, work, ways)
     with Workers(min(jobs, len(tasks)), _start_worker, start, kept="finished examples are kept") as workers:
         for future in as_completed([workers.submit(_work, settings) for settings in tasks]):
             yield future.result()
@@ -197,11 +227,12 @@ class _Worker:
 _worker: _Worker | GniahError | None = None
 
 
-def _start_worker(sources: Sources, corpora: Mapping[str, Corpus], work: Path, strict_fill: bool) -> None:
+def _start_worker(sources: Sources, corpora: Mapping[str, Corpus], work: Path, ways: _Ways) -> None:
     global _worker
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the other cores have workers of their own
     stack = ExitStack()
     try:
-        builder = ExampleBuilder(sources.open(stack, corpora), strict_fill=strict_fill)
+        builder = ExampleBuilder(sources.open(stack, corpora), strict_fill=ways.strict_fill, recount=ways.recount)
         _worker = _Worker(builder, work, stack)
     except GniahError as error:
         _worker = error

@@ -22,11 +22,10 @@ best arm.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import rustworkx
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
@@ -90,15 +89,60 @@ class PrunedGraph:
         return self.graph.edges
 
 
-def bounds(graph: CitationGraph) -> Bounds:
-    """Return the bounds of every paper of a graph, in time linear in its papers and edges."""
-    block, member, sizes = _blocks(graph)
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Which blocks each paper lies in; a paper without neighbours is in none."""
+
+    block: Ids
+    """The block of each membership; shape (memberships,)."""
+    member: Ids
+    """The node that lies in it; same shape."""
+    sizes: Ids
+    """How many papers each block has; shape (blocks,)."""
+
+    @classmethod
+    def of_edges(cls, papers: int, one: Ids, other: Ids) -> Blocks:
+        """Return the blocks of the edges between nodes `one` and `other`, each edge given once."""
+        if not len(one):
+            none = np.zeros(0, np.int64)
+            return cls(none, none, none)
+        # Our edges are simple already, and the check for parallel ones costs more than the blocks do.
+        whole = rustworkx.PyGraph(multigraph=True)
+        whole.add_nodes_from([None] * papers)
+        whole.extend_from_edge_list(list(zip(one.tolist(), other.tolist(), strict=True)))
+        found = rustworkx.biconnected_components(whole)
+        ends = _whole_numbers(chain.from_iterable(found.keys()), 2 * len(one))
+        block = np.repeat(_whole_numbers(found.values(), len(one)), 2)
+        joined = ascending(block * papers + ends)
+        block, member = joined // papers, joined % papers
+        return cls(block, member, np.bincount(block))
+
+    def with_pairs(self, one: Ids, other: Ids) -> Blocks:
+        """Return these blocks and one of two papers for each pair of nodes."""
+        pairs = np.arange(len(one)) + len(self.sizes)
+        return Blocks(
+            np.concatenate((self.block, pairs, pairs)),
+            np.concatenate((self.member, one, other)),
+            np.concatenate((self.sizes, np.full(len(one), 2))),
+        )
+
+    def cut_papers(self, papers: int) -> Ids:
+        """Return the nodes that lie in several blocks, ascending; `papers` is how many nodes there are."""
+        return np.flatnonzero(np.bincount(self.member, minlength=papers) > 1)
+
+
+def bounds(graph: CitationGraph, blocks: Blocks | None = None) -> Bounds:
+    """Return the bounds of every paper of a graph, in time linear in its papers and edges.
+
+    `blocks` are those of the graph, where they are known already.
+    """
+    blocks = blocks or Blocks.of_edges(len(graph), *graph.edge_list())
+    block, member, sizes = blocks.block, blocks.member, blocks.sizes
     through = np.ones(len(graph), np.int64)
     endpoint = np.ones(len(graph), np.int64)
     if not len(sizes):
         return Bounds(through, endpoint)
-    places = np.bincount(member, minlength=len(graph))
-    cuts = np.flatnonzero(places > 1)
+    cuts = blocks.cut_papers(len(graph))
     number = np.full(len(graph), -1, np.int64)
     number[cuts] = np.arange(len(cuts))
     # The forest: blocks come first, weighing the papers they add to a path that enters; cut papers weigh
@@ -133,34 +177,33 @@ def prune(graph: CitationGraph, length: int, known: Bounds | None = None) -> Pru
         kept, now = graph, known
     else:
         kept, now = graph.subgraph(stays), Bounds(known.through[stays], known.endpoint[stays])
-    components = _components(kept)[0] if len(kept) else 0
-    return PrunedGraph(kept, length, now, int(not stays.all()), len(graph), graph.edges, components)
+    rounds = int(not stays.all())
+    return PrunedGraph(kept, length, now, rounds, len(graph), graph.edges, count_components(kept))
 
 
-def _components(graph: CitationGraph) -> tuple[int, npt.NDArray[np.int32]]:
-    count, label = connected_components(graph.matrix(), directed=False)
-    return int(count), label
+@dataclass(frozen=True, eq=False)
+class BoundedGraph:
+    """A citation graph with its bounds, or the part of one that is left without its small components."""
+
+    graph: CitationGraph
+    bounds: Bounds
+    papers_before: int
+    edges_before: int
+    least: int = 1
+    """How many papers a component has at least, to be in this graph."""
+
+    def prune(self, length: int) -> PrunedGraph:
+        """Return what `prune` leaves of the whole graph. Raises ValueError for a length under `least`."""
+        if length < self.least:
+            raise ValueError(f"components of fewer than {self.least} papers are not here, and {length} are too few")
+        pruned = prune(self.graph, length, self.bounds)
+        rounds = int(pruned.papers < self.papers_before)
+        return replace(pruned, rounds=rounds, papers_before=self.papers_before, edges_before=self.edges_before)
 
 
-def _blocks(graph: CitationGraph) -> tuple[Ids, Ids, Ids]:
-    """Return the memberships (block, node), sorted by both, each once, and every block's size in papers.
-
-    A paper without neighbours is in no block.
-    """
-    if not graph.edges:
-        none = np.zeros(0, np.int64)
-        return none, none, none
-    one, other = graph.edge_list()
-    # Our edges are simple already, and the check for parallel ones costs more than the blocks do.
-    whole = rustworkx.PyGraph(multigraph=True)
-    whole.add_nodes_from([None] * len(graph))
-    whole.extend_from_edge_list(list(zip(one.tolist(), other.tolist(), strict=True)))
-    found = rustworkx.biconnected_components(whole)
-    ends = _whole_numbers(chain.from_iterable(found.keys()), 2 * graph.edges)
-    block = np.repeat(_whole_numbers(found.values(), graph.edges), 2)
-    joined = ascending(block * len(graph) + ends)
-    block, member = joined // len(graph), joined % len(graph)
-    return block, member, np.bincount(block)
+def count_components(graph: CitationGraph) -> int:
+    """Return how many connected components a graph has."""
+    return int(connected_components(graph.matrix(), directed=False)[0]) if len(graph) else 0
 
 
 def _whole_numbers(values: Iterable[int], count: int) -> Ids:

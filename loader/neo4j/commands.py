@@ -1,11 +1,13 @@
-"""The commands `gniah-load neo4j start`, `status`, `stop` and `logs`."""
+"""The commands `gniah-load neo4j start`, `status`, `stop`, `logs`, `import` and `files`."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,8 +24,21 @@ _home = click.option(
     envvar="GNIAH_NEO4J_HOME",
     help="The server's folder: data, logs, password. The default is gniah/neo4j in your folder for data.",
 )
+_release = click.option(
+    "--release",
+    type=click.Choice(list(RELEASES)),
+    help=f"Which Neo4j; the default is {DEFAULT_RELEASE}, or the one whose data stand in the folder.",
+)
+_java = click.option(
+    "--java", type=GIVEN_PATH, help="A Java, or its home; the default is JAVA_HOME, the PATH, /usr/lib/jvm."
+)
+_wait = click.option(
+    "--wait", type=click.FloatRange(min=1), default=180, show_default=True, help="Seconds that it may take to answer."
+)
 _json = click.option("--json", "as_json", is_flag=True, help="Write the server's state as JSON.")
+_counts_as_json = click.option("--json", "as_json", is_flag=True, help="Write the counts as JSON.")
 _port = click.IntRange(1, 65535)
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -31,6 +46,10 @@ def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not re.fullmatch(r"[1-9]\d{0,8}[kmg]", value.lower()):
         raise click.BadParameter(f"{value!r} is no amount of memory, such as 512m or 4g", ctx, param)
     return value.lower()
+
+
+def _memory(name: str, default: str, use: str) -> Callable[[_Command], _Command]:
+    return click.option(name, callback=_amount, default=default, show_default=True, help=f"Memory for {use}.")
 
 
 def _server(home: Path | None, **more: Any) -> Server:
@@ -51,20 +70,14 @@ def neo4j_group() -> None:
 
 @neo4j_group.command("start", epilog="Example: gniah-load neo4j start --heap 4g --page-cache 1g")
 @_home
-@click.option(
-    "--release",
-    type=click.Choice(list(RELEASES)),
-    help=f"Which Neo4j; the default is {DEFAULT_RELEASE}, or the one whose data stand in the folder.",
-)
+@_release
 @click.option("--bolt-port", type=_port, help="The port of Bolt; the default is the last one, else any free one.")
 @click.option("--http-port", type=_port, help="The port of the Browser; likewise.")
-@click.option("--heap", callback=_amount, default="2g", show_default=True, help="Memory for queries and algorithms.")
-@click.option("--page-cache", callback=_amount, default="512m", show_default=True, help="Memory for pages of the data.")
+@_memory("--heap", "2g", "queries and algorithms")
+@_memory("--page-cache", "512m", "pages of the data")
 @click.option("--browser", is_flag=True, help="Serve the Neo4j Browser too.")
-@click.option("--java", type=GIVEN_PATH, help="A Java, or its home; the default is JAVA_HOME, the PATH, /usr/lib/jvm.")
-@click.option(
-    "--wait", type=click.FloatRange(min=1), default=180, show_default=True, help="Seconds that it may take to answer."
-)
+@_java
+@_wait
 @_json
 def start_command(
     home: Path | None,
@@ -133,6 +146,75 @@ def logs_command(home: Path | None, name: str, lines: int) -> None:
     with path.open(encoding="utf-8", errors="replace") as stream:
         for line in deque(stream, maxlen=lines):
             emit(printable(line.rstrip("\n")))
+
+
+@neo4j_group.command("import", epilog="Example: gniah-load neo4j import graph --heap 4g")
+@click.argument("graph", type=GIVEN_PATH)
+@_home
+@_release
+@_memory("--heap", "2g", "the importer, and for the server while the graph is checked")
+@_memory("--off-heap", "2g", "the importer beside its heap; it grows with the graph")
+@_memory("--page-cache", "512m", "pages of the data while the graph is checked")
+@click.option("--force", is_flag=True, help="Replace all that the database holds.")
+@_java
+@_wait
+@_counts_as_json
+def import_command(
+    graph: Path,
+    home: Path | None,
+    release: str | None,
+    heap: str,
+    off_heap: str,
+    page_cache: str,
+    force: bool,
+    java: Path | None,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Import GRAPH, the folder that gniah-load filter wrote, into the stopped server's empty database.
+
+    Neo4j's own importer does it at once, which is for large graphs; gniah-load import does it over Bolt. The server is
+    started for the constraints and the counts, and is stopped again.
+    """
+    from gniah.loader.neo4j.bulk import import_in_bulk
+    from gniah.loader.neo4j.homes import Memory
+    from gniah.loader.neo4j.server import Settings
+
+    settings = Settings(release, memory=Memory(heap, page_cache), java=java, patience=wait)
+    with Progress("rows written") as progress:
+        server = _server(home)
+        manifest = import_in_bulk(
+            graph, server, settings, off_heap=off_heap, force=force, report=say, advance=progress.advance
+        )
+    counts = manifest.content["counts"]
+    if as_json:
+        emit_json({"home": str(server.home.folder), "graph": manifest.content["graph"]["digest"], **counts})
+    else:
+        emit(table(("what", "count"), ((name, f"{count:,}") for name, count in counts.items())))
+    say(f"next: gniah-load neo4j start{'' if home is None else f' --home {shlex.quote(str(home))}'}")
+
+
+@neo4j_group.command("files", epilog="Example: gniah-load neo4j files graph --out import-files")
+@click.argument("graph", type=GIVEN_PATH)
+@click.option("--out", type=GIVEN_PATH, required=True, help="The folder to make.")
+@click.option("--force", is_flag=True, help="Replace files of another graph that stand in the folder.")
+@_counts_as_json
+def files_command(graph: Path, out: Path, force: bool, as_json: bool) -> None:
+    """Write GRAPH as files for the importer of a Neo4j server of your own, and print the command that imports them.
+
+    The command is for an empty or missing database that is stopped.
+    """
+    from gniah.loader.neo4j.bulk_files import make_import_files
+
+    with Progress("rows written") as progress:
+        files = make_import_files(graph, out, force=force, report=say, advance=progress.advance)
+    words = ["neo4j-admin", *files.words()]
+    if as_json:
+        emit_json({"out": str(out), "papers": files.papers, "citations": files.citations, "words": words})
+    else:
+        emit(f"cd {shlex.quote(str(files.folder))} && {shlex.join(words)}")
+    say(f"then start it, and: gniah-load import {shlex.quote(str(graph))} --store bolt://HOST:PORT")
+    say("  which makes the constraints, compares the counts, and says that the graph is whole")
 
 
 def _show(status: Status, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 
 from gniah.loader.neo4j.processes import Process
 from gniah.loader.neo4j.releases import DEFAULT_RELEASE, RELEASES, Release
-from gniah.records.errors import EnvironmentFault, InputError
+from gniah.records.errors import EnvironmentFault, InputError, StoreError
 from gniah.records.files import machine_trouble, read_json, whole_file, write_json
 from gniah.records.manifests import check_schema
 
@@ -86,6 +87,35 @@ class Home:
     def has_database(self) -> bool:
         """Say whether a server was ever started here."""
         return (self.folder / "data" / "databases" / "system").is_dir()
+
+    @property
+    def _graph_folders(self) -> list[Path]:
+        """Return where Neo4j keeps the database that users see."""
+        return [self.folder / "data" / name / "neo4j" for name in ("databases", "transactions")]
+
+    @property
+    def has_graph(self) -> bool:
+        """Say whether there is a database that users see, be it empty."""
+        return any(folder.exists() for folder in self._graph_folders)
+
+    def remove_graph(self) -> None:
+        """Remove that database from a stopped server, which makes an empty one at its next start."""
+        for folder in self._graph_folders:
+            if folder.exists():
+                shutil.rmtree(folder)
+
+    @property
+    def import_marker(self) -> Path:
+        """Return the file that stands here from the beginning of a bulk import until its graph is whole."""
+        return self.folder / "import.json"
+
+    def refuse_unfinished(self) -> None:
+        """Raise StoreError when a bulk import was stopped midway: some such databases open, and lack citations."""
+        if self.import_marker.is_file():
+            raise StoreError(
+                f"{self.folder}: a bulk import into this database was not finished",
+                remedy="give the same gniah-load neo4j import again, or choose another --home",
+            )
 
     def make(self) -> None:
         """Make the folders, for their owner only."""

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gniah.loader.neo4j.administration import OPENED, Administration, environment, told_fault
 from gniah.loader.neo4j.homes import USER, Home, Memory, State
-from gniah.loader.neo4j.jars import Jars, fetch_jars
-from gniah.loader.neo4j.java import Java, find_java
+from gniah.loader.neo4j.jars import fetch_jars
+from gniah.loader.neo4j.java import find_java
 from gniah.loader.neo4j.processes import Process
 from gniah.loader.neo4j.releases import Release
 from gniah.records.errors import BusyError, EnvironmentFault, MissingDependency, StoreError, UsageFault
@@ -25,7 +26,6 @@ from gniah.records.files import locked_folder, machine_trouble
 if TYPE_CHECKING:
     import neo4j
 
-_OPENED = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "java.io", "sun.nio.ch"))
 START_PATIENCE = 180.0
 STOP_PATIENCE = 60.0
 
@@ -89,7 +89,7 @@ class Server:
             raise EnvironmentFault(
                 "servers are started on Linux and macOS only", remedy="use docker/compose.yaml, or any other Neo4j"
             )
-        self.home = Home(home.absolute())
+        self.home = Home(home.resolve())  # Neo4j takes no path with .. in it
         self._report = report
         self._advance = advance
 
@@ -97,7 +97,9 @@ class Server:
         """Say how the server is. Changes nothing."""
         state = self.home.state()
         if state is None or state.process is None:
-            return Status("stopped", self.home.folder, None if state is None else state.release)
+            half = "a bulk import into its database was begun and is not finished"
+            reason = half if self.home.import_marker.is_file() else None
+            return Status("stopped", self.home.folder, None if state is None else state.release, reason=reason)
         if not state.process.runs():
             return Status(
                 "ended",
@@ -127,23 +129,15 @@ class Server:
         is taken, a full disk or too little memory; StoreError when it does not come up; BusyError while another
         process starts or stops it.
         """
-        if settings.http_port is not None and not settings.browser:
-            raise UsageFault("a port for HTTP is of use with the Browser only", remedy="add --browser")
+        _check_ports(settings)
         _driver_module()
         self.home.make()
         with locked_folder(self.home.folder):
             status = self.status()
             if status.pid is not None:
                 return self._running_already(status, settings)
-            release = self.home.release(settings.release)
-            java = find_java(release.java, settings.java)
-            jars = fetch_jars(release, java, report=self._report, advance=self._advance)
-            self.home.secure_password(self._report)
-            state = self._with_ports(release, settings)
-            self.home.configure(state.bolt_port or 0, state.http_port, jars.plugins, settings.memory)
-            if not self.home.has_database:
-                self._set_first_password(java, jars)
-            return self._launch(state, java, jars, settings)
+            self.home.refuse_unfinished()
+            return self._launch(self._tool(settings.release, settings.java), settings)
 
     def stop(self, patience: float = STOP_PATIENCE) -> bool:
         """Stop it; return False when it did not run. Kills it, with a report, when it does not end in time."""
@@ -151,30 +145,53 @@ class Server:
         if state is None or state.process is None:
             return False
         with locked_folder(self.home.folder):
-            state = self.home.state()
-            if state is None or state.process is None:
-                return False
-            ran = state.process.runs()
-            if ran:
-                self._end(state.process, patience)
-            self.home.forget_process()
-            return ran
+            return self._stop(patience)
 
-    def admin(self, *words: str, java: Path | None = None) -> str:
-        """Run a command of `neo4j-admin`, such as `database import full`, on the stopped server's data.
+    @contextlib.contextmanager
+    def held(self, settings: Settings = Settings()) -> Iterator[Held]:
+        """Hold the folder of the stopped server for work on its data, its release being that of `settings`.
 
-        Returns what it wrote. Raises StoreError when it fails, BusyError while the server runs.
+        Nobody else starts it meanwhile. If the work leaves it running, it is stopped. Raises BusyError while it runs,
+        MissingDependency as a start does.
         """
+        _check_ports(settings)
+        _driver_module()
         self.home.make()
         with locked_folder(self.home.folder):
             if self.status().pid is not None:
                 raise BusyError(f"{self.home.folder}: the server runs", remedy="gniah-load neo4j stop")
-            release = self.home.release(None)
-            program = find_java(release.java, java)
-            jars = fetch_jars(release, program, report=self._report, advance=self._advance)
+            tool = self._tool(settings.release, settings.java)
             if not (self.home.folder / "conf" / "neo4j.conf").is_file():
-                self.home.configure(0, None, jars.plugins, Memory())
-            return self._admin(program, jars, words)
+                self.home.configure(0, None, tool.jars.plugins, Memory())
+            try:
+                yield Held(self, tool, settings)
+            finally:
+                self._stop(STOP_PATIENCE)
+
+    def admin(self, *words: str, java: Path | None = None) -> str:
+        """Run a command of `neo4j-admin`, such as `database dump`, on the stopped server's data.
+
+        Returns what it wrote. Raises StoreError when it fails, BusyError while the server runs.
+        """
+        with self.held(Settings(java=java)) as held:
+            return held.tool.run(*words)
+
+    def _tool(self, release: str | None, java: Path | None) -> Administration:
+        """Return Neo4j's tool with the Java and the jars that a start has too."""
+        chosen = self.home.release(release)
+        program = find_java(chosen.java, java)
+        jars = fetch_jars(chosen, program, report=self._report, advance=self._advance)
+        return Administration(self.home, chosen, program, jars)
+
+    def _stop(self, patience: float) -> bool:
+        state = self.home.state()
+        if state is None or state.process is None:
+            return False
+        ran = state.process.runs()
+        if ran:
+            self._end(state.process, patience)
+        self.home.forget_process()
+        return ran
 
     def _running_already(self, status: Status, settings: Settings) -> Status:
         if status.state == "no-answer":
@@ -196,37 +213,17 @@ class Server:
             http = _choose_port(settings.http_port, before.http_port, "--http-port")
         return State(release, bolt, http)
 
-    def _set_first_password(self, java: Java, jars: Jars) -> None:
-        # The tool reads arguments from a file that is named with @, so the password is on no command line.
-        self._admin(java, jars, ("dbms", "set-initial-password", f"@{self.home.password_file}"))
-
-    def _admin(self, java: Java, jars: Jars, words: tuple[str, ...]) -> str:
-        done = subprocess.run(  # noqa: S603  (the Java that was found, with jars that were checked)
-            [str(java.program), "-Dfile.encoding=UTF-8", "-cp", jars.class_path(), "org.neo4j.cli.AdminTool", *words],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=self._environment(),
-            cwd=self.home.folder,
-            umask=0o077,
-        )
-        said = done.stdout.decode("utf-8", "replace").strip()
-        if self.home.password_file.is_file():
-            said = said.replace(self.home.password(), "***")
-        if done.returncode != 0:
-            raise StoreError(f"neo4j-admin {' '.join(words[:2])} failed: {said[-600:]}")
-        return said
-
-    def _environment(self) -> dict[str, str]:
+    def _launch(self, tool: Administration, settings: Settings) -> Status:
         folder = self.home.folder
-        return {**os.environ, "LC_ALL": "C.UTF-8", "NEO4J_HOME": str(folder), "NEO4J_CONF": str(folder / "conf")}
-
-    def _launch(self, state: State, java: Java, jars: Jars, settings: Settings) -> Status:
-        folder = self.home.folder
+        self.home.secure_password(self._report)
+        state = self._with_ports(tool.release, settings)
+        self.home.configure(state.bolt_port or 0, state.http_port, tool.jars.plugins, settings.memory)
+        if not self.home.has_database:
+            # The tool reads arguments from a file that is named with @, so the password is on no command line.
+            tool.run("dbms", "set-initial-password", f"@{self.home.password_file}")
         words = [
-            *(str(java.program), f"-Xmx{settings.memory.heap}", *_OPENED, "-Dfile.encoding=UTF-8"),
-            *("-cp", jars.class_path(browser=settings.browser), state.release.main_class),
+            *(str(tool.java.program), f"-Xmx{settings.memory.heap}", *OPENED, "-Dfile.encoding=UTF-8"),
+            *("-cp", tool.jars.class_path(browser=settings.browser), state.release.main_class),
             *(f"--home-dir={folder}", f"--config-dir={folder / 'conf'}"),
         ]
         self.home.log("neo4j").unlink(missing_ok=True)
@@ -236,7 +233,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                env=self._environment(),
+                env=environment(self.home),
                 cwd=folder,
                 start_new_session=True,
                 umask=0o077,
@@ -263,7 +260,9 @@ class Server:
                 self._ask(state, seconds=min(30.0, patience))
             except _NotYet as reason:
                 if time.monotonic() > limit:
-                    raise StoreError(
+                    raise told_fault(
+                        "",
+                        self.home,
                         f"Neo4j did not answer within {patience:.0f} s: {reason.message}",
                         remedy=f"give it longer with --wait; its log is {self.home.log('neo4j')}",
                     ) from None
@@ -281,18 +280,7 @@ class Server:
                 f"a port that Neo4j was to listen on was taken meanwhile ({state.bolt_port}, {state.http_port})",
                 remedy="start it again, with other ports if need be: --bolt-port, --http-port",
             )
-        if re.search(r"no space left|disk quota", words, re.IGNORECASE):
-            raise EnvironmentFault(f"{self.home.folder}: the disk is full", remedy="free some space, or another --home")
-        if re.search(
-            r"OutOfMemory|reserve enough space|insufficient memory|heap size|maximum heap", words, re.IGNORECASE
-        ):
-            raise EnvironmentFault(f"Neo4j got too little memory: {words}", remedy="other --heap or --page-cache")
-        if re.search(r"lock file|already locked|FileLockException|store_lock", words, re.IGNORECASE):
-            raise BusyError(
-                f"{self.home.folder}: another Neo4j that gniah did not start uses these data",
-                remedy="stop it where it was started, or choose another --home",
-            )
-        raise StoreError(f"Neo4j ended while it started: {words or 'it said no reason'}", remedy=logs)
+        raise told_fault(words, self.home, f"Neo4j ended while it started: {words or 'it said no reason'}", remedy=logs)
 
     def _end(self, process: Process, patience: float) -> None:
         if not process.is_ours():
@@ -320,15 +308,40 @@ class Server:
             raise StoreError(f"the server has Graph Data Science {record['version']}, not {state.release.gds}")
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The stopped server of a folder that is held: Neo4j's tool for it, and starts in between."""
+
+    server: Server
+    tool: Administration
+    settings: Settings
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Status]:
+        """Let it run for the length of a block. Raises what a start raises."""
+        status = self.server._launch(self.tool, self.settings)
+        try:
+            yield status
+        finally:
+            self.server._stop(STOP_PATIENCE)
+
+
 class _NotYet(StoreError):
     """The server does not answer, and may do so later."""
+
+
+def _check_ports(settings: Settings) -> None:
+    if settings.http_port is not None and not settings.browser:
+        raise UsageFault("a port for HTTP is of use with the Browser only", remedy="add --browser")
 
 
 def _driver_module() -> Any:
     try:
         import neo4j
     except ImportError:
-        raise MissingDependency("Neo4j's driver is not installed", remedy="pip install 'gniah[neo4j]'") from None
+        raise MissingDependency(
+            "Neo4j's driver is not installed", remedy="pip install --force-reinstall gniah"
+        ) from None
     return neo4j
 
 

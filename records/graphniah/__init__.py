@@ -24,6 +24,7 @@ MULTIPLE_CHOICE = Task("multiple-choice", "reachability-multiple", "REACHABILITY
 COUNTING = Task("counting", "reachability-counting", "REACHABILITY_COUNTING")
 
 _COMMANDS = "gniah.generator.graphniah.commands"
+_GRAPH_COMMANDS = "gniah.generator.graphniah.graph_commands"
 
 FAMILY = Family(
     name="graphniah",
@@ -37,7 +38,10 @@ FAMILY = Family(
         "none-variants": CommandSpec(
             f"{_COMMANDS}:none_variants", "Append a fifth option to multiple-choice examples."
         ),
-        "audit": CommandSpec(f"{_COMMANDS}:audit", "Prove a pool sound by Cypher queries."),
+        "audit": CommandSpec(f"{_GRAPH_COMMANDS}:audit", "Prove a pool sound by Cypher queries."),
+        "publish-graph": CommandSpec(
+            f"{_GRAPH_COMMANDS}:publish_graph", "Write a pool's examples as a graph to walk through."
+        ),
         "show": CommandSpec(f"{_COMMANDS}:show", "Print one example and its proof; draw its subgraph."),
         "quickstart": CommandSpec(f"{_COMMANDS}:quickstart", "The whole job on a small graph that ships with gniah."),
     },

@@ -84,6 +84,22 @@ class PoolRecord:
         """Return the components that the task needs, the source's first."""
         return tuple(component for component in self.components if component.role != "distractor")
 
+    @property
+    def unused(self) -> dict[str, int]:
+        """Return by label how many tokens of the context length are left under each tokenizer."""
+        return {label: self.config["context_length"] - count for label, count in self.token_counts.items()}
+
+    @property
+    def cut(self) -> tuple[int, int, int] | None:
+        """Return the number of the distractor that stands cut, its blocks that are shown, and all of them; else None.
+
+        It is the last one. One of which no block fitted is cut at 0.
+        """
+        for number, distractor in enumerate(self.distractors):
+            if distractor["kept"] < distractor["blocks"]:
+                return number, distractor["kept"], distractor["blocks"]
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Return the record as one object of the pool."""
         return {

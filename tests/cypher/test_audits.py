@@ -1,4 +1,4 @@
-"""Audits on pools made by hand: a sound one gives nothing, and each audit finds what is planted for it."""
+"""Audits on pools made by hand, on each store: a sound one gives nothing, each audit finds what is planted for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from neo4j_fixtures import Running
 
-from gniah.cypher import GraphStore, build_store, named_queries, open_store
+from gniah.cypher import GraphStore, build_store, named_queries, named_query, open_store
+from gniah.cypher.addresses import ServerAddress, parse_address
+from gniah.cypher.bolt import BoltStore
+from gniah.cypher.bolt_publishing import ALL_EXAMPLES, ServerGraph
+from gniah.cypher.connection import plain
 from gniah.cypher.queries import AUDIT
-from gniah.generator.graphniah.auditing import audit_records
+from gniah.generator.graphniah.auditing import audit_on_server, audit_records
 from gniah.generator.graphniah.growth import Neighbourhoods
+from gniah.generator.graphniah.publishing import published
 from gniah.records.files import json_line
 from gniah.records.graphniah.pool import ComponentRecord, PoolRecord
 from gniah.records.graphniah.settings import Settings
@@ -56,9 +62,7 @@ EDGES = (
 
 
 @pytest.fixture(scope="module")
-def audit_store(
-    tmp_path_factory: pytest.TempPathFactory, graph_writer: Callable[..., Manifest]
-) -> Iterator[GraphStore]:
+def audit_graph(tmp_path_factory: pytest.TempPathFactory, graph_writer: Callable[..., Manifest]) -> Path:
     place = tmp_path_factory.mktemp("audit")
     papers: list[dict[str, Any]] = [
         {"corpusid": base + place, "title": f"Paper {base + place}"} for base in (*BASES, 500) for place in range(6)
@@ -69,8 +73,14 @@ def audit_store(
         {"corpusid": OUTSIDE, "title": "Outside"},
     ]
     graph_writer(place / "graph", papers, sorted(set(EDGES)))
-    build_store(place / "graph", str(place / "store"))
-    with open_store(str(place / "store")) as store:
+    return place / "graph"
+
+
+@pytest.fixture(scope="module")
+def audit_store(audit_graph: Path) -> Iterator[GraphStore]:
+    place = str(audit_graph.with_name("store"))
+    build_store(audit_graph, place)
+    with open_store(place) as store:
         yield store
 
 
@@ -269,6 +279,12 @@ PLANTED: dict[str, list[tuple[str, PoolRecord, list[dict[str, Any]], set[str]]]]
             [{"qid": "multiple-C", "answer": "C", "target": 202, "corpusid": 102}],
             set(),
         ),
+        (
+            "there is no target",
+            replace(CHOICE, target=None),
+            [{"qid": "multiple-C", "answer": "C", "target": -1, "corpusid": 102}],
+            set(),
+        ),
     ],
     "target-off-the-path": [
         ("the last paper of the backbone", replace(YES, target=103), [{"qid": "yesno-YES", "target": 103}], set()),
@@ -453,15 +469,20 @@ def test_a_sound_pool_gives_no_violation(audit_store: GraphStore) -> None:
     assert violations(audit_store, [YES, NO, COUNTING, CHOICE]) == []
 
 
-@pytest.fixture(scope="module")
-def found_together(audit_store: GraphStore) -> list[dict[str, Any]]:
-    """What all audits find in one pool of all planted cases, each with a qid of its own, and of sound examples."""
+def all_together() -> list[PoolRecord]:
+    """One pool of all planted cases, each with a qid of its own, and of sound examples."""
     planted = [
         replace(case[1], qid=f"{name}: {number}")
         for name, cases in PLANTED.items()
         for number, case in enumerate(cases)
     ]
-    return violations(audit_store, [YES, NO, *planted, COUNTING, CHOICE])
+    return [YES, NO, *planted, COUNTING, CHOICE]
+
+
+@pytest.fixture(scope="module")
+def found_together(audit_store: GraphStore) -> list[dict[str, Any]]:
+    """What all audits find in that pool."""
+    return violations(audit_store, all_together())
 
 
 @pytest.mark.parametrize("name", named_queries(AUDIT))
@@ -564,6 +585,277 @@ def test_the_command_refuses_a_cut_and_an_empty_pool(audit_store: GraphStore, tm
     done = audit(tmp_path, "--store", audit_store.address)
     assert done.returncode == 3
     assert "holds no example" in done.stderr
+
+
+# --- on a server
+
+
+@pytest.fixture(scope="module")
+def audit_server(
+    neo4j_server: Running, audit_store: GraphStore, audit_graph: Path
+) -> Iterator[tuple[Running, BoltStore]]:
+    """A server with the same graph, and its store; the environment names its password."""
+    neo4j_server.empty()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GNIAH_NEO4J_PASSWORD", raising=False)
+        patch.setenv("GNIAH_NEO4J_PASSWORD_FILE", str(neo4j_server.password_file))
+        build_store(audit_graph, neo4j_server.address)
+        place = parse_address(neo4j_server.address)
+        assert isinstance(place, ServerAddress)
+        with BoltStore(place) as store:
+            yield neo4j_server, store
+    neo4j_server.empty()
+
+
+def far_violations(store: BoltStore, records: Sequence[PoolRecord]) -> list[dict[str, Any]]:
+    found = audit_on_server(records, ServerGraph(store.connection), store.manifest.digest)
+    return [violation.to_json() for violation in found]
+
+
+def everything(server: Running) -> list[Any]:
+    nodes = server.run("MATCH (n) RETURN labels(n) AS l, properties(n) AS p, elementId(n) AS i ORDER BY i")
+    return nodes + server.run("MATCH ()-[r]->() RETURN type(r) AS t, properties(r) AS p, elementId(r) AS i ORDER BY i")
+
+
+@pytest.mark.neo4j
+def test_a_server_finds_the_same_rows_in_the_same_order(
+    audit_server: tuple[Running, BoltStore], found_together: list[dict[str, Any]]
+) -> None:
+    server, store = audit_server
+    before = everything(server)
+    assert far_violations(store, [YES, NO, COUNTING, CHOICE]) == []
+    assert far_violations(store, all_together()) == found_together
+    assert {row["audit"] for row in found_together} == set(named_queries(AUDIT))
+    assert everything(server) == before, "an audit leaves nothing"
+
+
+@pytest.mark.neo4j
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_server_finds_a_planted_case_that_stands_alone(
+    audit_server: tuple[Running, BoltStore], audit_store: GraphStore, name: str
+) -> None:
+    for _, planted, _, _ in PLANTED[name]:
+        found = far_violations(audit_server[1], [planted])
+        assert name in {row["audit"] for row in found}
+        assert found == violations(audit_store, [planted])
+
+
+def damaged(base: PoolRecord, stream: Stream) -> PoolRecord:
+    """Damage an example in a few places, each a slip that no rule forbids to a file."""
+    ids = [*range(100, 106), *range(200, 206), 300, 301, 302, 402, 501, EARLY, TWIN, OUTSIDE, UNKNOWN, -1]
+    made = base
+    for _ in range(1 + stream.below(4)):
+        components = [*made.components]
+        at = stream.below(len(components))
+        here = components[at]
+        edges, papers = [*here.edges], [*here.papers]
+        kind = stream.below(12)
+        if kind == 0 and edges:
+            edges.pop(stream.below(len(edges)))
+        elif kind == 1 and edges:
+            edges.append(stream.choice(edges))
+        elif kind == 2 and edges:
+            place = stream.below(len(edges))
+            edges[place] = edges[place][::-1]
+        elif kind == 3:
+            edges.append((stream.choice(ids), stream.choice(ids)))
+        elif kind == 4:
+            papers.append(stream.choice(ids))
+        elif kind == 5 and len(papers) > len(here.backbone):
+            papers.pop()
+        elif kind == 6:
+            here = replace(here, role=stream.choice(("source", "other", "distractor")))
+        elif kind == 7:
+            made = replace(made, source=stream.choice(ids))
+        elif kind == 8:
+            made = replace(made, target=stream.choice((*ids, None)))
+        elif kind == 9:
+            made = replace(made, answer=stream.choice(("YES", "NO", "A", "C", "E", "5", "6", "05", "")))
+        elif kind == 10:
+            made = replace(made, option_papers=dict(made.option_papers) | {stream.choice("ABCDE"): stream.choice(ids)})
+        elif kind == 11 and len(components) > 1:
+            other = stream.below(len(components))
+            edges += components[other].edges[:2]
+        if here.role != "distractor" and tuple(papers[: len(here.backbone)]) != here.backbone:
+            continue
+        components[at] = replace(here, papers=tuple(papers), edges=tuple(edges))
+        made = replace(made, components=tuple(components))
+    return made
+
+
+@pytest.mark.neo4j
+@pytest.mark.parametrize("seed", range(3))
+def test_both_stores_find_the_same_in_damaged_examples(
+    audit_server: tuple[Running, BoltStore], audit_store: GraphStore, seed: int
+) -> None:
+    stream = Stream("damaged", seed)
+    pool = [
+        replace(damaged(base, stream), qid=f"{base.qid} {number}")
+        for number in range(40)
+        for base in (YES, NO, COUNTING, CHOICE)
+    ]
+    far = far_violations(audit_server[1], pool)
+    near = violations(audit_store, pool)
+    assert sorted(map(repr, far)) == sorted(map(repr, near)), "types of values too"
+    assert len({row["audit"] for row in far}) >= 18
+    assert len({row["qid"] for row in far}) > 100
+
+
+# What is changed in a sound published graph, and what the audit that is pasted there, without parameters, finds.
+SPOILT: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "backbone-is-broken": (
+        "MATCH (:Paper {corpusid: 102})-[r:IN_TEXT {qid: 'yesno-YES'}]->(:Paper {corpusid: 101}) DELETE r",
+        [{"qid": "yesno-YES", "component": 0, "step": 1, "links": 0}],
+    ),
+    "backbones-cite-each-other": (
+        "MATCH (a:Paper {corpusid: 203}), (b:Paper {corpusid: 100}) CREATE (a)-[:CITES]->(b)",
+        [
+            *({"qid": qid, "citing": 203, "cited": 100} for qid in ("counting-5", "multiple-C", "yesno-NO")),
+            {"qid": "yesno-YES", "citing": 203, "cited": 100},
+        ],
+    ),
+    "citation-between-components": (
+        "MATCH (a:Paper {corpusid: 104}), (b:Paper {corpusid: 204}) CREATE (a)-[:IN_TEXT {qid: 'yesno-NO'}]->(b)",
+        [{"qid": "yesno-NO", "citing": 104, "cited": 204}],
+    ),
+    "citation-not-in-store": (
+        "MATCH (:Paper {corpusid: 301})<-[r:CITES]-(:Paper {corpusid: 300}) DELETE r",
+        [{"qid": qid, "citing": 300, "cited": 301} for qid in ("multiple-C", "yesno-YES")],
+    ),
+    "citation-outside-components": (
+        "MATCH (a:Paper {corpusid: 104}), (b:Paper {corpusid: 402}) CREATE (b)-[:IN_TEXT {qid: 'yesno-NO'}]->(a)",
+        [{"qid": "yesno-NO", "citing": 402, "cited": 104}],
+    ),
+    "component-count": (
+        "MATCH (c:Component {key: 'multiple-C/3'}) DETACH DELETE c",
+        [{"qid": "multiple-C", "found": 3, "needed": 4}],
+    ),
+    "component-is-no-tree": (
+        "MATCH (a:Paper {corpusid: 100}), (b:Paper {corpusid: 102}) CREATE (a)-[:IN_TEXT {qid: 'yesno-NO'}]->(b)",
+        [{"qid": "yesno-NO", "component": 0, "corpusid": 102, "links": 2}],
+    ),
+    "component-size": (
+        "MATCH (:Component {key: 'counting-5/1'})-[r:CONTAINS {step: 5}]->() DELETE r",
+        [{"qid": "counting-5", "component": 1, "papers": 5, "size": 6}],
+    ),
+    "components-share-a-paper": (
+        "MATCH (c:Component {key: 'counting-5/1'}), (p:Paper {corpusid: 104}) CREATE (c)-[:CONTAINS {step: 6}]->(p)",
+        [{"qid": "counting-5", "corpusid": 104, "one": 0, "other": 1}],
+    ),
+    "count-against-component": (
+        "MATCH (e:Example {qid: 'counting-5'}) SET e.answer = '6'",
+        [{"qid": "counting-5", "answer": "6", "reachable": 5}],
+    ),
+    "label-against-placement": (
+        "MATCH (e:Example {qid: 'yesno-NO'}) SET e.target = 102",
+        [{"qid": "yesno-NO", "answer": "NO", "reachable": 1}],
+    ),
+    "options-against-placement": (
+        "MATCH (:Example {qid: 'multiple-C'})-[o:HAS_OPTION {label: 'C'}]->() SET o.label = 'E'",
+        [{"qid": "multiple-C", "label": "E", "corpusid": 102, "reachable": 1}],
+    ),
+    "options-missing": (
+        "MATCH (:Example {qid: 'multiple-C'})-[o:HAS_OPTION {label: 'A'}]->() DELETE o",
+        [{"qid": "multiple-C", "offered": 3, "letters": 3, "marked": 1}],
+    ),
+    "options-off-the-path": (
+        "MATCH (c:Component {key: 'multiple-C/1'})-[r:CONTAINS {step: 2}]->() SET r.step = 7",
+        [{"qid": "multiple-C", "label": "A", "corpusid": 202}],
+    ),
+    "published-before-cutoff": (
+        "MATCH (p:Paper {corpusid: 405}) SET p.publicationdate = date('2026-03-31')",
+        [{"qid": "multiple-C", "corpusid": 405, "publicationdate": datetime.date(2026, 3, 31)}],
+    ),
+    "source-components": (
+        "MATCH (c:Component {key: 'yesno-NO/1'}) SET c.role = 'source'",
+        [{"qid": "yesno-NO", "found": 2}],
+    ),
+    "source-off-the-path": (
+        "MATCH (e:Example {qid: 'counting-5'}) SET e.source = 100",
+        [{"qid": "counting-5", "source": 100}],
+    ),
+    "target-against-answer": (
+        "MATCH (e:Example {qid: 'multiple-C'}) REMOVE e.target",
+        [{"qid": "multiple-C", "answer": "C", "target": -1, "corpusid": 102}],
+    ),
+    "target-off-the-path": (
+        "MATCH (e:Example {qid: 'yesno-NO'}) SET e.target = 203",
+        [{"qid": "yesno-NO", "target": 203}],
+    ),
+    "titles-alike": (
+        "MATCH (p:Paper {corpusid: 405}) SET p.title_key = 'paper 100'",
+        [{"qid": "multiple-C", "title_key": "paper 100", "papers": 2}],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def published_server(audit_server: tuple[Running, BoltStore]) -> Iterator[Running]:
+    server, store = audit_server
+    graph, sound = ServerGraph(store.connection), [published(made) for made in (YES, NO, COUNTING, CHOICE)]
+    graph.publish(sound, store.manifest.digest)
+    yield server
+    graph.remove([example.qid for example in sound])
+
+
+@pytest.mark.neo4j
+@pytest.mark.parametrize("name", named_queries(AUDIT))
+def test_an_audit_as_it_is_pasted_finds_what_was_changed_in_a_published_graph(
+    published_server: Running, name: str
+) -> None:
+    change, rows = SPOILT[name]
+    text = named_query(name, AUDIT).text("neo4j")
+    with published_server.driver() as driver, driver.session() as session, session.begin_transaction() as transaction:
+        assert [dict(record) for record in transaction.run(text)] == []
+        transaction.run(change).consume()
+        found = [{key: plain(value) for key, value in record.items()} for record in transaction.run(text)]
+        transaction.rollback()
+    assert found == rows
+
+
+@pytest.mark.neo4j
+def test_an_audit_judges_the_pool_and_leaves_what_was_published(
+    published_server: Running, audit_server: tuple[Running, BoltStore]
+) -> None:
+    before = everything(published_server)
+    assert far_violations(audit_server[1], [YES, NO, COUNTING]) == []
+    assert everything(published_server) == before
+    # Of the same qid, and another than what stands there.
+    found = far_violations(audit_server[1], [replace(NO, target=102), COUNTING])
+    assert [(row["audit"], row["qid"]) for row in found] == [("label-against-placement", "yesno-NO")]
+    assert everything(published_server) == before
+    published_server.run("MATCH (e:Example {qid: 'multiple-C'}) SET e.answer = 'B'")
+    assert far_violations(audit_server[1], [YES]) == [], "only examples of the pool are told of"
+    published_server.run("MATCH (e:Example {qid: 'multiple-C'}) SET e.answer = 'C'")
+    assert everything(published_server) == before
+
+
+@pytest.mark.neo4j
+def test_an_audit_begins_with_all_examples_so_that_some_can_be_asked_about() -> None:
+    for name, query in named_queries(AUDIT).items():
+        assert query.text("neo4j").split("\n")[0] == ALL_EXAMPLES, name
+        assert "$" not in query.text("neo4j")
+
+
+@pytest.mark.neo4j
+def test_the_command_says_the_same_of_a_server(
+    audit_server: tuple[Running, BoltStore], audit_store: GraphStore, tmp_path: Path
+) -> None:
+    server, _ = audit_server
+    write_pool(
+        tmp_path / "pool.jsonl", [YES, replace(NO, target=102), COUNTING, grown_as(CHOICE, UNKNOWN)], audit_store
+    )
+    before = everything(server)
+    for words in ((), ("--json",)):
+        near = audit(tmp_path, "--store", audit_store.address, *words)
+        far = audit(tmp_path, "--store", server.address, *words)
+        assert (far.returncode, far.stdout, far.stderr) == (near.returncode, near.stdout, near.stderr)
+        assert near.returncode == 1
+    assert everything(server) == before
+    write_pool(tmp_path / "pool.jsonl", [YES], audit_store, graph="0" * 64)
+    done = audit(tmp_path, "--store", server.address)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "example yesno-YES was made from another graph than" in done.stderr
 
 
 # --- at the size of real pools, where joins are large

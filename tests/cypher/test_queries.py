@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 import gniah.cypher
 from gniah.cypher import named_queries, named_query, open_store
-from gniah.cypher.queries import AUDIT, EXPLORE
+from gniah.cypher.published import NODES, RELATIONS
+from gniah.cypher.queries import AUDIT, EXPLORE, PICTURES, browser_text, browser_texts
 from gniah.records.errors import StoreError, UsageFault
 
 DAY = datetime.date(2026, 4, 1)
@@ -90,7 +92,7 @@ def order_free(name: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=repr) if name == "neighbours" else rows
 
 
-@pytest.mark.parametrize("name", named_queries())
+@pytest.mark.parametrize("name", [name for name, query in named_queries().items() if not query.needs_examples])
 def test_a_shipped_query_gives_hand_checked_rows(nasty_store: str, name: str) -> None:
     assert name in ANSWERS, "a query without a hand-checked answer"
     with open_store(nasty_store) as store:
@@ -161,19 +163,28 @@ def test_defaults_and_meanings_are_read_from_the_file() -> None:
     assert named_query("titles").bind({"words": 7}) == {"words": "7", "limit": 20}
 
 
+def test_a_query_says_whether_it_asks_about_published_examples() -> None:
+    for folder in (EXPLORE, AUDIT):
+        for query in named_queries(folder).values():
+            asks = re.search(r":(Example|Component|IN_TEXT|ON_TRUE_PATH)\b", query.text("neo4j")) is not None
+            assert query.needs_examples == (asks and folder == EXPLORE), query.name
+            assert "needs published" not in query.summary
+
+
 FOLDER = Path(gniah.cypher.__file__).parent
 
 
-@pytest.mark.parametrize("folder", [EXPLORE, AUDIT])
+@pytest.mark.parametrize("folder", [EXPLORE, AUDIT, PICTURES])
 def test_every_query_says_in_one_sentence_what_it_answers(folder: str) -> None:
-    files = sorted(path.name for path in (FOLDER / folder).glob("*.cypher"))
-    plain = [name.removesuffix(".cypher") for name in files if name.count(".") == 1]
+    files = [path.name for path in (FOLDER / folder).glob("*.cypher")]
+    plain = sorted(name.removesuffix(".cypher") for name in files if name.count(".") == 1)
     assert plain == list(named_queries(folder))
     for query in named_queries(folder).values():
         assert query.summary.endswith(".")
         assert len(query.summary) > 20
         assert query.text("neo4j").split()[0] in {"MATCH", "OPTIONAL"}
-        assert "//" not in query.text("ladybug")
+        for text in query.texts.values():
+            assert "//" not in text
 
 
 @pytest.mark.parametrize("folder", [EXPLORE, AUDIT])
@@ -187,10 +198,46 @@ def test_a_dialects_file_stands_beside_the_plain_one_and_holds_the_statement_onl
         assert query.text("ladybug") != query.text("neo4j")
 
 
-@pytest.mark.parametrize("folder", [EXPLORE, AUDIT])
+@pytest.mark.parametrize("folder", [EXPLORE, AUDIT, PICTURES])
 def test_every_parameter_of_a_statement_is_declared(folder: str) -> None:
-    import re
-
     for query in named_queries(folder).values():
         for text in query.texts.values():
             assert set(re.findall(r"\$(\w+)", text)) == {parameter.name for parameter in query.parameters}
+
+
+# --- what is pasted into the Neo4j Browser
+
+
+def test_every_text_for_the_browser_has_a_name_and_is_the_file() -> None:
+    texts = browser_texts()
+    counted = [*named_queries(), *named_queries(PICTURES), *named_queries(AUDIT), "style"]
+    assert len(texts) == len(counted)
+    assert all(summary.endswith(".") for summary in texts.values())
+    for name in texts:
+        text = browser_text(name)
+        assert text.startswith("node {" if name == "style" else "// ")
+    assert browser_text("browser/true-path") == (FOLDER / "explore/browser/true-path.cypher").read_text("utf-8")
+    assert browser_text("audit/titles-alike") == (FOLDER / "audit/titles-alike.cypher").read_text("utf-8")
+    assert browser_text("hubs") == (FOLDER / "explore/hubs.cypher").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "audit", "audit/", "audit/../bolt", "../audit/titles-alike", "x/hubs"])
+def test_no_other_file_is_a_text_for_the_browser(name: str) -> None:
+    with pytest.raises(UsageFault, match="there is no text"):
+        browser_text(name)
+
+
+def test_the_style_sheet_knows_what_is_published_and_every_property_it_shows() -> None:
+    style = browser_text("style")
+    blocks = dict(re.findall(r"^([a-z]+(?:\.[A-Za-z_]+)?) \{\n((?:  [a-z-]+: [^\n]+;\n)+)\}$", style, re.MULTILINE))
+    assert len(blocks) == style.count("{\n") == style.count("\n}")
+    assert {name.partition(".")[2] for name in blocks if name.startswith("node.")} == {
+        *NODES,
+        *("Paper", "MissingPaper", "GniahGraph"),
+    }
+    columns: dict[str, set[str]] = {relation.name: set(relation.columns) for relation in RELATIONS}
+    assert {name.partition(".")[2] for name in blocks if name.startswith("relationship.")} == {*columns, "CITES"}
+    known = columns | {name: set(found) for name, found in NODES.items()}
+    known |= {"Paper": {"title"}, "MissingPaper": {"corpusid"}, "GniahGraph": {"name"}, "CITES": set()}
+    for name, block in blocks.items():
+        assert set(re.findall(r'caption: "\{(\w+)\}"', block)) <= known.get(name.partition(".")[2], set()), name

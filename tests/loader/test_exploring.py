@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gniah.cypher import named_queries
+from gniah.cypher.queries import browser_text, browser_texts
 from gniah.cypher.store import Table
 from gniah.loader.exploring import show
 
@@ -79,6 +80,38 @@ def test_query_without_a_name_lists_all_of_them(store: str) -> None:
     done = load("query", "--store", store, "--format", "json")
     assert done.returncode == 0
     assert [row["query"] for row in json.loads(done.stdout)] == list(named_queries())
+
+
+def test_queries_and_texts_are_listed_and_printed_without_a_store() -> None:
+    done = load("query", "--format", "json")
+    assert [row["query"] for row in json.loads(done.stdout)] == list(named_queries())
+    done = load("query", "--text", "--format", "json")
+    assert [row["text"] for row in json.loads(done.stdout)] == list(browser_texts())
+    for name in ("hubs", "browser/example", "audit/titles-alike", "style"):
+        done = load("query", name, "--text")
+        assert (done.returncode, done.stdout.decode(), done.stderr) == (0, browser_text(name), b"")
+    done = load("query", "nothing", "--text")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"there is no text 'nothing'" in done.stderr
+
+
+def test_a_query_about_examples_where_none_are_says_how_to_publish_some(store: str) -> None:
+    words = ("query", "true-path", "--store", store, "--param", "qid=x")
+    done = load(*words)
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines()[0].split() == [
+        *("qid", "step", "from_id", "from_title", "how", "to_id", "to_title")
+    ]
+    assert len(done.stdout.splitlines()) == 2
+    assert b"no example is published here; gniah-gen publish-graph writes those of a pool" in done.stderr
+    assert load(*words, "--format", "json").stdout == b"[]\n"
+
+
+@pytest.mark.parametrize("words", ["' OR 1=1 //", "\\' OR true //", "`$words", "{x}", "') RETURN 1 //"])
+def test_a_parameter_is_a_value_and_never_a_part_of_the_query(store: str, words: str) -> None:
+    for name, key in (("titles", "words"), ("example", "qid")):
+        done = load("query", name, "--store", store, "--param", f"{key}={words}", "--format", "json")
+        assert (done.returncode, json.loads(done.stdout)) == (0, [])
 
 
 def test_query_as_table_csv_and_json(store: str) -> None:

@@ -135,6 +135,27 @@ def test_answers_follow_from_where_the_target_was_taken(toy_materials: Materials
             assert [shown[letter] for letter in "ABCD"] == [paper.title for paper in papers]
 
 
+def test_the_pool_says_how_full_a_prompt_is_and_what_was_cut(built: list[Built]) -> None:
+    for result in built:
+        record, texts = result.record, [needle.text for needle in result.record.needles]
+        assert record.unused == {label: 3000 - count for label, count in result.example.token_counts.items()}
+        shown = Counter(number for number, _ in record.context)
+        assert shown.pop(-1) == len(texts)
+        if record.stopped != "full":
+            assert record.cut is None
+            continue
+        assert record.cut is not None
+        number, kept, blocks = record.cut
+        assert number == len(record.distractors) - 1
+        assert kept == shown[number] < blocks
+    assert {result.record.stopped for result in built} >= {"full", "near"}
+
+
+def test_no_byte_depends_on_the_recount(toy_materials: Materials, list_of: MakeList, built: list[Built]) -> None:
+    builder = ExampleBuilder(toy_materials, recount=False)
+    assert written([builder.build(slot) for slot in slots(list_of(count=30))]) == written(built)
+
+
 def test_counts_are_those_of_the_final_prompts(toy_materials: Materials, built: list[Built]) -> None:
     for result in built:
         example = result.example

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizer_files import like_gemma, like_qwen
 
 from gniah.cypher import open_store
 from gniah.generator.graphniah.auditing import audit_pool
@@ -21,6 +22,7 @@ from gniah.generator.graphniah.plans import Sources, corpora_for, make_plan
 from gniah.generator.graphniah.production import WORK_NAME, merge, produce
 from gniah.generator.tokenizers import load_tokenizers, request_counts
 from gniah.generator.verification import verify_all
+from gniah.loader import build_corpus
 from gniah.records.errors import BusyError, ImpossibleRequest, InputError, UsageFault
 from gniah.records.examples import read_examples
 from gniah.records.files import locked_folder
@@ -69,6 +71,28 @@ def test_two_processes_give_the_bytes_of_one(
 ) -> None:
     assert produce(settings, rfc_sources, tmp_path / "elsewhere", jobs=2).built == 12
     assert same(tmp_path / "elsewhere", bench, settings)
+
+
+def test_several_tokenizers_counted_and_recounted_in_any_way_give_the_same_bytes(
+    rfc_sources: Sources, code_folder: Path, list_of: Callable[..., ListSettings], tmp_path: Path
+) -> None:
+    """A folder or a corpus on disk, its lengths known or not, one process or two, with the recount or without."""
+    settings = list_of(vary="question-format", count=6, context_length=12_000)
+    build_corpus("code", code_folder, tmp_path / "corpus")
+    names = (f"gemma=file:{like_gemma(tmp_path / 'gemma')}", f"qwen=file:{like_qwen(tmp_path / 'qwen', template=None)}")
+    sources = replace(rfc_sources, tokenizers=(*names, *rfc_sources.tokenizers), chat_templates=("qwen=none",))
+    on_disk = replace(sources, corpora={"code": tmp_path / "corpus"})
+    produce(settings, sources, tmp_path / "first")
+    tokenizers = load_tokenizers(sources.tokenizers, sources.chat_templates)
+    for example in read_examples(tmp_path / "first" / "examples.jsonl"):
+        assert example.token_counts == request_counts(tokenizers, example.system_prompt, example.user_prompt)
+        assert sorted(example.token_counts) == ["gemma", "o200k_base", "qwen"]
+        assert 6000 < max(example.token_counts.values()) <= 12_000
+    produce(settings, on_disk, tmp_path / "second", jobs=2, recount=False)
+    assert len(list((tmp_path / "corpus" / "counts").iterdir())) == 3
+    produce(settings, on_disk, tmp_path / "third", recount=False)
+    for other in ("second", "third"):
+        assert same(tmp_path / other, tmp_path / "first", settings)
 
 
 def test_parts_in_any_place_are_merged_to_the_same_bytes(
