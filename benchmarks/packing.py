@@ -39,6 +39,7 @@ from gniah.generator.graphniah.materials import Materials
 from gniah.generator.packing import Distractor, Packed, pack
 from gniah.generator.requests import Request
 from gniah.generator.tokenizers import AddingTokenizer
+from gniah.records.errors import ImpossibleRequest
 from gniah.records.streams import Stream
 
 # Thousands of tokens under o200k_base at 200k, from the paper's Table 2.
@@ -218,6 +219,14 @@ def fullness(materials: Materials, settings: ListSettings) -> str:
     )
 
 
+def told(row: Callable[[], str], kind: str, length: int) -> str:
+    """Return a line of a table, or why the graph or the corpus cannot give it."""
+    try:
+        return row()
+    except ImpossibleRequest as error:
+        return f"{kind:18} {length:8,} {error.message}"
+
+
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -266,12 +275,14 @@ def main() -> None:
         print(HEADINGS)
         for length in map(int, filter(None, given.lengths.split(","))):
             for kind in kinds:
-                print(cost(materials, of([kind], length, 1), given.patience), flush=True)
+                line = told(lambda: cost(materials, of([kind], length, 1), given.patience), kind, length)  # noqa: B023
+                print(line, flush=True)
         if given.examples:
             print("\ntype                      L   unused  largest  o200k k  Table 2  stopped")
             for length in map(int, filter(None, given.full_lengths.split(","))):
                 for kind in kinds:
-                    print(fullness(materials, of([kind], length, given.examples)), flush=True)
+                    line = told(lambda: fullness(materials, of([kind], length, given.examples)), kind, length)  # noqa: B023
+                    print(line, flush=True)
         if given.memory:
             print()
             memory(materials, of(kinds, 10_000, given.memory, (12, 20)))

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from gniah.loader.neo4j.server import Server
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 # Read by these tests, and not run here: `make test` is what runs them.
@@ -68,8 +70,9 @@ def test_links_lead_to_files(page: str) -> None:
 def test_options_exist(command: str) -> None:
     words = command.split()
     scripts = Path(sys.executable).parent
+    named = words[1:3] if words[1] == "neo4j" else words[1:2]
     shown = subprocess.run(
-        [scripts / words[0], words[1], "--help"], capture_output=True, text=True, encoding="utf-8", check=True
+        [scripts / words[0], *named, "--help"], capture_output=True, text=True, encoding="utf-8", check=True
     ).stdout
     assert [word for word in words if word.startswith("--") and not re.search(rf"{word}\b", shown)] == []
 
@@ -105,6 +108,7 @@ def test_a_machine_without_a_fitting_python_is_told_what_to_do(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.neo4j
 def test_its_commands_run_and_print_what_it_shows(tmp_path: Path) -> None:
     fresh = tmp_path / "a fresh copy"
     copy_of_the_checkout(fresh)
@@ -114,9 +118,10 @@ def test_its_commands_run_and_print_what_it_shows(tmp_path: Path) -> None:
         shutil.copy(source, fresh / "linux")
     script = "\n".join(["set -eu", *(block for block in blocks("sh"))]).replace(f"\n{NOT_AGAIN}\n", "\n")
     done = subprocess.run(
-        ["bash", "-c", script], cwd=fresh, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, encoding="utf-8", check=False,
+        ["bash", "-c", script], cwd=fresh, env=environment() | {"XDG_DATA_HOME": str(tmp_path / "data")},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False,
     )  # fmt: skip
+    Server(tmp_path / "data" / "gniah" / "neo4j").stop()
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     printed = done.stdout.splitlines()
     missing = [line for block in blocks("text") for line in block.splitlines() if line not in printed]

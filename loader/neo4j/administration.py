@@ -19,7 +19,8 @@ from gniah.records.errors import BusyError, EnvironmentFault, GniahError, StoreE
 OPENED = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "java.io", "sun.nio.ch"))
 _FULL = re.compile(r"no space left|disk quota", re.IGNORECASE)
 _MEMORY = re.compile(
-    r"OutOfMemory|reserve enough space|insufficient memory|maximum heap|fatal error has been detected by the Java",
+    r"OutOfMemory|reserve enough space|insufficient memory|(?:too small|invalid|than the) maximum heap"
+    r"|maximum representable size|fatal error has been detected by the Java",
     re.IGNORECASE,
 )
 # Bytes that are as good as none, and seconds without any more.
@@ -106,7 +107,8 @@ def told_fault(said: str, home: Home, message: str, remedy: str | None = None) -
         return EnvironmentFault(f"{home.folder}: the disk is full", remedy="free some space, or another --home")
     if _MEMORY.search(said):
         return EnvironmentFault(
-            f"Neo4j got too little memory: {_last_words(said)}", remedy="other --heap or --page-cache"
+            f"Neo4j got too little memory: {_last_words(said)}",
+            remedy="other --heap or --page-cache, and --off-heap for an import",
         )
     if _LOCKED.search(said):
         return BusyError(

@@ -22,7 +22,7 @@ from gniah.loader.neo4j.bulk_files import ImportFiles, graph_counted, write_impo
 from gniah.loader.neo4j.homes import USER, Home
 from gniah.loader.neo4j.server import Held, Server, Settings, Status
 from gniah.records.errors import BusyError, InputError, StoreError, UsageFault
-from gniah.records.files import machine_trouble, remove_leftovers, write_json
+from gniah.records.files import machine_trouble, read_json, remove_leftovers, write_json
 from gniah.records.manifests import Manifest, RunClock
 
 MARKER_SCHEMA = "gniah/bulk-import/1"
@@ -30,6 +30,7 @@ OFF_HEAP = "2g"
 
 _WORK = "bulk"
 _AGAIN = "run gniah-load filter again"
+_ONCE_MORE = "give the same command once more"
 _BAD_ROWS = re.compile(
     r"missing node|Invalid relationship|defined more than once|multiple lines|Multi-line|error in input", re.IGNORECASE
 )
@@ -39,8 +40,10 @@ _COUNTS = {
     "papers": "MATCH (p:Paper) WHERE p.corpusid >= 0 RETURN count(p.title)",
     "citations": "MATCH (:Paper)-[c:CITES]->(:Paper) RETURN count(c.isinfluential)",
 }
+# A server that was killed after this statement finds the state as it is to be.
 _FINISH = (
-    "MATCH (g:GniahGraph {name: 'graph', digest: $digest, state: $before}) SET g.state = $after RETURN count(g) AS done"
+    "MATCH (g:GniahGraph {name: 'graph', digest: $digest}) WHERE g.state IN [$before, $after] "
+    "SET g.state = $after RETURN count(g)"
 )
 
 
@@ -57,9 +60,9 @@ def import_in_bulk(
     """Import the folder that `gniah-load filter` wrote into a stopped server; return the store's manifest.
 
     The server stays stopped. A database that holds this very graph is left as it is, another one is replaced, all that
-    it holds, with `force` only; what an import that was killed left there is always replaced, and one that fails leaves
-    an empty database. `off_heap` is what the importer may take beside the heap of `settings`. `report` is told what
-    happens, `advance` how many rows were written for the importer.
+    it holds, with `force` only. An import that fails leaves an empty database, what a killed one left is replaced, and
+    one that had come to its last step goes on there. `off_heap` is what the importer may take beside the heap of
+    `settings`. `report` is told what happens, `advance` how many rows were written for the importer.
 
     Raises InputError for a graph that is damaged, UsageFault for a database that holds something else, BusyError
     while the server runs, EnvironmentFault for a full disk or too little memory, StoreError.
@@ -67,24 +70,42 @@ def import_in_bulk(
     clock = RunClock()
     source = Manifest.read(graph, GRAPH_SCHEMA)
     counts = graph_counted(source, graph)
-    with server.held(settings or Settings()) as held, _work_folder(server.home) as work:
-        if server.home.has_graph and not force and not server.home.import_marker.is_file():
-            report("the server starts for a moment, to see what the database holds")
-            with held.running() as status, _connected(server.home, status) as connection:
-                if holds_graph(connection, source, counts):
-                    report(f"{server.home.folder}: holds this graph already; nothing to do")
-                    return _store_manifest(connection.version, source, counts)
-        report("writing files for Neo4j's importer")
-        files = write_import_files(graph, work, advance=advance)
-        with _unfinished(server.home, source):
-            _run_importer(held, files, off_heap, graph, report)
-            report("the server starts for a moment, for constraints and counts")
-            with held.running() as status, _connected(server.home, status) as connection:
-                _finish(connection, source, counts, graph)
-                version = connection.version
+    home = server.home
+    with server.held(settings or Settings()) as held:
+        if force or not _is_imported(home, source):
+            if home.has_graph and not force and not home.import_marker.is_file():
+                report("the server starts for a moment, to see what the database holds")
+                with held.running() as status, _connected(home, status) as connection:
+                    if holds_graph(connection, source, counts, str(home.folder)):
+                        report(f"{home.folder}: holds this graph already; nothing to do")
+                        return _store_manifest(connection.version, source, counts)
+            with _work_folder(home) as work:
+                report("writing files for Neo4j's importer")
+                files = write_import_files(graph, work, advance=advance)
+                report(f"importing {files.papers:,} papers and {files.citations:,} citations")
+                with _begun(home, source):
+                    _run_importer(held, files, off_heap, graph)
+            _mark(home, source, imported=True)
+        report("the server starts for a moment, for constraints and counts")
+        version = _finish(held, source, counts, graph)
     run = clock.run("duckdb", "neo4j", graph=str(graph))
-    report(f"{server.home.folder}: imported in {run['seconds']} s")
+    report(f"{home.folder}: imported in {run['seconds']} s")
     return Manifest(STORE_SCHEMA, _store_manifest(version, source, counts).content, run)
+
+
+def _mark(home: Home, source: Manifest, *, imported: bool) -> None:
+    write_json(home.import_marker, {"schema": MARKER_SCHEMA, "graph": source.digest, "imported": imported})
+
+
+def _is_imported(home: Home, source: Manifest) -> bool:
+    """Say whether Neo4j's importer has done its work for this graph, and only the last step is left."""
+    if not home.import_marker.is_file():
+        return False
+    try:
+        found = read_json(home.import_marker)
+    except InputError:
+        return False
+    return found.get("imported") is True and found.get("graph") == source.digest
 
 
 @contextlib.contextmanager
@@ -101,24 +122,29 @@ def _work_folder(home: Home) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _unfinished(home: Home, source: Manifest) -> Iterator[None]:
-    """Mark the database as half imported for the length of a block; one that fails leaves it empty."""
-    write_json(home.import_marker, {"schema": MARKER_SCHEMA, "graph": source.digest})
+def _begun(home: Home, source: Manifest) -> Iterator[None]:
+    """Mark the database as half imported for the length of a block and after it; a block that fails leaves it empty."""
+    before = home.import_marker.is_file()
+    _mark(home, source, imported=False)
     try:
         yield
-    except BusyError:  # somebody else is at work on it
+    except BusyError:  # somebody else is at work on it, and the importer has touched nothing
+        if not before:
+            home.import_marker.unlink()
         raise
     except BaseException:
-        home.remove_graph()
-        home.import_marker.unlink()
+        _discard(home)
         raise
+
+
+def _discard(home: Home) -> None:
+    home.remove_graph()
     home.import_marker.unlink()
 
 
-def _run_importer(held: Held, files: ImportFiles, off_heap: str, graph: Path, report: Callable[[str], None]) -> None:
+def _run_importer(held: Held, files: ImportFiles, off_heap: str, graph: Path) -> None:
     overwrite = held.server.home.has_graph
     words = [*files.words(overwrite=overwrite), f"--max-off-heap-memory={off_heap}", "--verbose"]
-    report(f"importing {files.papers:,} papers and {files.citations:,} citations")
     try:
         said = held.tool.run(*words, heap=held.settings.memory.heap, folder=files.folder)
     except StoreError as error:
@@ -146,43 +172,59 @@ def _connected(home: Home, status: Status) -> Iterator[Connection]:
         yield connection
 
 
-def holds_graph(connection: Connection, source: Manifest, counts: Mapping[str, int]) -> bool:
+def holds_graph(connection: Connection, source: Manifest, counts: Mapping[str, int], where: str) -> bool:
     """Say whether a database holds a graph, whole, or nothing at all. Raises UsageFault when it holds anything else."""
     node = graph_node(connection) or {}
     if node.get("digest") == source.digest and node.get("state") == COMPLETE and _counts(connection) == counts:
         return True
     if connection.run("MATCH (n) RETURN 1 LIMIT 1").rows:
         what = f"the graph {str(node['digest'])[:12]}" if "digest" in node else "what is no graph of gniah"
+        if node.get("digest") == source.digest:
+            what += ", which is this one, and not the whole of it"
         raise UsageFault(
-            f"{connection.address}: the database holds {what}{_state(node, source)}",
+            f"{where}: the database holds {what}",
             remedy="add --force to replace all that it holds, or give another --home",
         )
     return False
-
-
-def _state(node: Mapping[str, object], source: Manifest) -> str:
-    return ", which is this one, and not the whole of it" if node.get("digest") == source.digest else ""
 
 
 def _counts(connection: Connection) -> dict[str, int]:
     return {name: connection.run(text).rows[0][0] for name, text in _COUNTS.items()}
 
 
-def _finish(connection: Connection, source: Manifest, counts: Mapping[str, int], graph: Path) -> None:
-    """Make the constraints, compare the counts, and write down that the graph is whole."""
-    for statement in CONSTRAINTS:
-        connection.command(statement)
-    connection.command("CALL db.awaitIndexes(3600)")
+class _NotTheGraph(StoreError):
+    """The database does not hold what was imported."""
+
+
+def _finish(held: Held, source: Manifest, counts: Mapping[str, int], graph: Path) -> str:
+    """Make the constraints, compare the counts, and write down that the graph is whole; return Neo4j's version."""
+    home = held.server.home
+    try:
+        with held.running() as status, _connected(home, status) as connection:
+            for statement in CONSTRAINTS:
+                connection.command(statement)
+            connection.command("CALL db.awaitIndexes(3600)")
+            _compare(connection, counts, graph)
+            states = {"digest": source.digest, "before": IMPORTING, "after": COMPLETE}
+            done = connection.change(_FINISH, states).rows
+            if done != ((1,),):
+                raise _NotTheGraph("the database does not say which graph it holds", remedy=_ONCE_MORE)
+            version = connection.version
+    except _NotTheGraph:
+        _discard(home)
+        raise
+    home.import_marker.unlink()
+    return version
+
+
+def _compare(connection: Connection, counts: Mapping[str, int], graph: Path) -> None:
     found = _counts(connection)
     if found != counts:
-        raise StoreError(
+        raise _NotTheGraph(
             f"the database holds {found['papers']} papers and {found['citations']} citations after the import, and the "
             f"manifest of {graph} says {counts['papers']} and {counts['citations']}",
-            remedy="give the same command again",
+            remedy=_ONCE_MORE,
         )
-    states = {"digest": source.digest, "before": IMPORTING, "after": COMPLETE}
-    if connection.change(_FINISH, states).rows != ((1,),):
-        raise StoreError("the database does not say which graph it holds", remedy="give the same command again")
 
 
 def _store_manifest(version: str, source: Manifest, counts: Mapping[str, int]) -> Manifest:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gniah.cypher.addresses import PASSWORD_FILE_VARIABLE
 from gniah.loader.neo4j.releases import DEFAULT_RELEASE, RELEASES
 from gniah.records.command_line import GIVEN_PATH, Progress, emit, emit_json, printable, say, table
-from gniah.records.errors import InputError
+from gniah.records.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     from gniah.loader.neo4j.server import Server, Status
@@ -111,6 +112,17 @@ def status_command(ctx: click.Context, home: Path | None, as_json: bool) -> None
     _show(status, as_json)
     if status.state != "running":
         ctx.exit(1)
+
+
+@neo4j_group.command("env", epilog='Example: eval "$(gniah-load neo4j env)"')
+@_home
+def env_command(home: Path | None) -> None:
+    """Print what tells a shell, and so the other commands, which store is meant and where its password is."""
+    status = _server(home).status()
+    if status.address is None:
+        raise StoreError(f"{status.home}: no server runs here", remedy="gniah-load neo4j start")
+    for name, value in (("GNIAH_STORE", status.address), (PASSWORD_FILE_VARIABLE, status.as_json()["password_file"])):
+        emit(f"export {name}={shlex.quote(value)}")
 
 
 @neo4j_group.command("stop", epilog="Example: gniah-load neo4j stop")

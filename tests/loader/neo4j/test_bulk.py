@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -552,26 +553,26 @@ def test_what_a_database_holds(empty_neo4j: Running, small_graph: Path, monkeypa
     counts = {"papers": 3, "citations": 1}
     place = ServerAddress(empty_neo4j.address, None)
     with connect(place, Credentials(empty_neo4j.user, empty_neo4j.password)) as connection:
-        assert not holds_graph(connection, source, counts)
+        assert not holds_graph(connection, source, counts, "home")
         empty_neo4j.run("CREATE (:Note {text: 'mine'})")
         with pytest.raises(UsageFault, match="the database holds what is no graph of gniah") as caught:
-            holds_graph(connection, source, counts)
+            holds_graph(connection, source, counts, "home")
         assert "--force" in str(caught.value.remedy)
         empty_neo4j.run("MATCH (n) DELETE n")
 
         monkeypatch.setenv("GNIAH_NEO4J_PASSWORD_FILE", str(empty_neo4j.password_file))
         build_store(small_graph, empty_neo4j.address)
-        assert holds_graph(connection, source, counts)
+        assert holds_graph(connection, source, counts, "home")
         other = Manifest(GRAPH_SCHEMA, {"counts": counts})
         with pytest.raises(UsageFault, match=f"the database holds the graph {source.digest[:12]}$"):
-            holds_graph(connection, other, counts)
+            holds_graph(connection, other, counts, "home")
         for change in (
             "MATCH (p:Paper {corpusid: 3}) DETACH DELETE p",
             "MATCH (g:GniahGraph) SET g.state = 'importing' CREATE (:Paper {corpusid: 3, title: 'Paper 3'})",
         ):
             empty_neo4j.run(change)
             with pytest.raises(UsageFault, match="which is this one, and not the whole of it"):
-                holds_graph(connection, source, counts)
+                holds_graph(connection, source, counts, "home")
 
 
 @pytest.mark.neo4j
@@ -623,7 +624,16 @@ def test_an_import_that_was_killed_is_done_again(small_graph: Path, server: Serv
     assert server.status().state == "stopped"
     # What stands in it now is nobody's, so another graph may take its place.
     other = by_hand(tmp_path / "other", [a_paper(5), a_paper(6)], [(5, 6, False, [])])
-    assert import_in_bulk(other, server, LITTLE).content["counts"] == {"papers": 2, "citations": 1}
+    with pytest.raises(StoreError, match="did not answer within 1 s"):
+        import_in_bulk(other, server, replace(LITTLE, patience=1.0))
+    assert server.status().state == "stopped"
+    with pytest.raises(StoreError, match="was not finished"):
+        server.start(LITTLE)
+    # The importer has done its work by now; what is left is done by the next call.
+    said: list[str] = []
+    manifest = import_in_bulk(other, server, LITTLE, report=said.append)
+    assert manifest.content["counts"] == {"papers": 2, "citations": 1}
+    assert not [line for line in said if line.startswith("importing")]
     assert left_over(server) == []
 
 
@@ -696,6 +706,12 @@ def test_data_that_another_neo4j_uses(small_graph: Path, server: Server, tmp_pat
             import_in_bulk(graph, server, LITTLE)
         assert server.home.has_graph
         assert server.home.import_marker.is_file()
+        # Whatever stood there without a marker goes on standing there without one.
+        server.home.import_marker.unlink()
+        with pytest.raises(BusyError, match="uses these data"):
+            import_in_bulk(graph, server, LITTLE, force=True)
+        assert server.home.has_graph
+        assert not server.home.import_marker.exists()
     finally:
         holder.kill()
         holder.wait()

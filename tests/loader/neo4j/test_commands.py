@@ -219,3 +219,15 @@ def test_help_is_quick(gniah_load: Load) -> None:
         assert "--page-cache" in gniah_load("neo4j", "start", "--help").stdout
         times.append(time.monotonic() - begun)
     assert min(times) < 0.5
+
+
+def test_a_shell_is_told_where_the_server_and_its_password_are(
+    gniah_load: Load, home: Path, neo4j_server: Running
+) -> None:
+    told = gniah_load("neo4j", "env", "--home", neo4j_server.server.home.folder)
+    script = 'eval "$1"; printf "%s|%s" "$GNIAH_STORE" "$GNIAH_NEO4J_PASSWORD_FILE"'
+    shown = subprocess.run(["sh", "-c", script, "sh", told.stdout], capture_output=True, encoding="utf-8", check=True)
+    assert shown.stdout == f"{neo4j_server.address}|{neo4j_server.password_file}"
+    assert neo4j_server.password not in told.stdout
+    assert "no server runs here" in one_error(gniah_load("neo4j", "env", "--home", home), 5)
+    assert not home.exists()
