@@ -57,7 +57,7 @@ demo:
 dev-environment:
 	@$(call make_environment,.venv-test)
 	@rm -rf build
-	@.venv-test/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) '.[dev]'
+	@.venv-test/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) '.[dev,notebooks]'
 
 # -P keeps the checkout off the module path, where `import cypher` would work by accident.
 test: dev-environment
