@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOMS = {
-    **dict.fromkeys(("filter", "import", "stats", "query", "cypher"), "loader"),
+    **dict.fromkeys(("filter", "import", "stats", "query", "cypher", "corpus", "neo4j"), "loader"),
     **dict.fromkeys(("run", "score", "compare", "power", "export"), "evaluator"),
 }
 

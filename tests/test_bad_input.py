@@ -257,12 +257,6 @@ IMPORT = [
         ("gniah/graph/1", "gniah/bench/1"),
     ),
     Row(
-        "a store on a server",
-        lambda at: ("import", at.rfc.graph, "--store", "bolt://db"),
-        2,
-        ("bolt://", "give a folder"),
-    ),
-    Row(
         "a folder for the store that holds something else",
         lambda at: ("import", at.rfc.graph, "--store", at.file("letters/mum.txt").parent),
         2,
@@ -451,10 +445,16 @@ EXAMPLES = [
         ("'songs'", "code, essays"),
     ),
     Row(
-        "a type of distractors that is not made yet",
+        "passages without a corpus",
         lambda at: at.examples("--distractors", "wikipedia,code"),
         2,
-        ("wikipedia", "not supported"),
+        ("wikipedia need a corpus", "--corpus wikipedia=FOLDER"),
+    ),
+    Row(
+        "passages in a plain folder",
+        lambda at: at.examples("--distractors", "wikipedia", "--corpus", f"wikipedia={at.folder}"),
+        2,
+        ("a plain folder does not do", "gniah-load corpus wikipedia", "gniah-gen index"),
     ),
     Row(
         "a corpus that is missing",
@@ -984,6 +984,94 @@ RUN = [
     ),
 ]
 
+ELSEWHERE = [
+    Row(
+        "results to compare that are not there",
+        lambda at: ("compare", at / "no", at / "no"),
+        3,
+        ("/no: ", "check the path"),
+    ),
+    Row(
+        "results to compare that were not scored",
+        lambda at: ("compare", at.rfc.bench, at.rfc.bench),
+        3,
+        ("no score file", "gniah-eval score"),
+    ),
+    Row("power without a question", lambda at: ("power", "--rate", "50"), 2, ("--difference", "--examples")),
+    Row(
+        "power for a rate that cannot be",
+        lambda at: ("power", "--rate", "50", "--difference", "80"),
+        2,
+        ("130 %", "--rate"),
+    ),
+    Row(
+        "results to export that are not there",
+        lambda at: ("export", at / "no", "--out", at / "out.parquet"),
+        3,
+        ("/no: ", "gniah-eval score"),
+    ),
+    Row(
+        "examples to publish into a store in a folder",
+        lambda at: ("publish-graph", at.rfc.bench, "--store", at.rfc.store),
+        2,
+        ("never written to", "--to"),
+    ),
+    Row(
+        "examples to publish over a store",
+        lambda at: ("publish-graph", at.rfc.bench, "--store", at.rfc.store, "--to", at.copy("store")),
+        2,
+        ("not written to", "folder of their own"),
+    ),
+    Row(
+        "a pool to publish that is not there",
+        lambda at: ("publish-graph", at / "no", "--store", at.rfc.store, "--to", at / "published"),
+        3,
+        ("/no: ", "gniah-gen examples"),
+    ),
+    Row(
+        "a source of a corpus that is not there",
+        lambda at: ("corpus", "code", "--from", at / "no", "--out", at / "corpus"),
+        3,
+        ("/no: ", "--from"),
+    ),
+    Row(
+        "a corpus to check that is none",
+        lambda at: ("corpus", "check", at.rfc.bench),
+        3,
+        ("no corpus", "gniah-load corpus"),
+    ),
+    Row(
+        "pruning in a server without one",
+        lambda at: (*at.paths(), "--pruning", "gds"),
+        2,
+        ("--pruning gds", "leave the option out"),
+    ),
+    Row(
+        "walks in a server without one",
+        lambda at: (*at.paths(), "--path-sampler", "gds-walk"),
+        2,
+        ("--path-sampler gds-walk", "leave the option out"),
+    ),
+    Row(
+        "a graph for a server that is none",
+        lambda at: ("neo4j", "import", at.rfc.bench, "--home", at / "home"),
+        3,
+        ("gniah/graph/1", "graph data"),
+    ),
+    Row(
+        "a server that nobody has the password of",
+        lambda at: ("stats", "--store", "bolt://127.0.0.1:9"),
+        2,
+        ("password", "GNIAH_NEO4J_PASSWORD_FILE"),
+    ),
+    Row(
+        "an address of no store",
+        lambda at: ("import", at.rfc.graph, "--store", "http://localhost"),
+        2,
+        ("http:// is no kind of store", "neo4j://"),
+    ),
+]
+
 ALL = [
     Row(
         "a file of settings that is not there",
@@ -1083,7 +1171,7 @@ RIGHT = [
     ),
 ]
 
-TABLE = [*FILTER, *IMPORT, *STORE, *PATHS, *EXAMPLES, *MERGE, *READING, *RUN, *ALL]
+TABLE = [*FILTER, *IMPORT, *STORE, *PATHS, *EXAMPLES, *MERGE, *READING, *RUN, *ELSEWHERE, *ALL]
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_corpora_and_tokenizers_of_ones_own_are_taken_beside_folders_and_names(
 def test_a_folder_does_not_make_wikipedia(list_of: Callable[..., ListSettings], tmp_path: Path) -> None:
     settings = list_of(distractor_types=("wikipedia",))
     with (
-        pytest.raises(UsageFault, match="wikipedia are not supported"),
+        pytest.raises(UsageFault, match="a plain folder does not do"),
         open_materials(settings, store=tmp_path, paths=tmp_path, corpora={"wikipedia": tmp_path}),
     ):
         pass

@@ -24,10 +24,11 @@ from neo4j_fixtures import SMALL, Running, start
 
 from gniah.cypher import build_store, open_store
 from gniah.cypher.addresses import Credentials, ServerAddress
+from gniah.cypher.bolt_import import CONSTRAINTS
 from gniah.cypher.connection import connect
 from gniah.cypher.store import GRAPH_SCHEMA
 from gniah.loader.filtering import filter_graph
-from gniah.loader.neo4j.bulk import holds_graph, import_in_bulk, imported
+from gniah.loader.neo4j.bulk import COUNTS, holds_graph, import_in_bulk, imported
 from gniah.loader.neo4j.bulk_files import make_import_files, write_import_files
 from gniah.loader.neo4j.bulk_lines import paper_lines
 from gniah.loader.neo4j.java import find_java
@@ -545,6 +546,21 @@ def test_a_graph_is_imported_kept_and_replaced(
     assert import_in_bulk(other, server, LITTLE, force=True).content["counts"] == {"papers": 0, "citations": 0}
     assert server.status().state == "stopped"
     assert left_over(server) == []
+
+
+@pytest.mark.neo4j
+@pytest.mark.parametrize("kind", COUNTS)
+def test_counts_come_from_the_rows(empty_neo4j: Running, kind: str) -> None:
+    def operators(plan: dict[str, Any]) -> set[str]:
+        return {plan["operatorType"].partition("@")[0]}.union(*map(operators, plan["children"]))
+
+    for statement in CONSTRAINTS:
+        empty_neo4j.run(statement)
+    with empty_neo4j.driver() as driver, driver.session() as session:
+        found = operators(session.run(f"EXPLAIN {COUNTS[kind]}").consume().plan)
+        kept = operators(session.run("EXPLAIN MATCH (p:Paper) RETURN count(p)").consume().plan)
+    assert not {name for name in found if "CountStore" in name}
+    assert "NodeCountFromCountStore" in kept
 
 
 @pytest.mark.neo4j
