@@ -45,12 +45,14 @@ _AT_WORK = "UNWIND range(1, 1000000) AS row RETURN $projection"
 _LEFTOVERS = "CALL gds.graph.list() YIELD graphName WITH graphName WHERE graphName STARTS WITH $prefix RETURN graphName"
 _IN_USE = "SHOW TRANSACTIONS YIELD parameters RETURN parameters.projection"
 _DROP = "CALL gds.graph.drop($name, false) YIELD graphName RETURN graphName"
-# Papers with usable metadata, and each citation among them once, whichever way or ways it goes.
+# Papers with usable metadata, and the citations among them: of two papers that cite each other, only the one that goes
+# from the lesser id.
 _PROJECT = (
     "MATCH (p:Paper) WHERE p.title_key <> '' AND size(p.authors) > 0 AND NOT p.corpusid IN $without "
     "WITH p ORDER BY p.corpusid "
-    "CALL (p) { OPTIONAL MATCH (p)-[:CITES]-(q:Paper) WHERE q.corpusid > p.corpusid "
-    "AND q.title_key <> '' AND size(q.authors) > 0 AND NOT q.corpusid IN $without "
+    "CALL (p) { OPTIONAL MATCH (p)-[:CITES]->(q:Paper) "
+    "WHERE q.title_key <> '' AND size(q.authors) > 0 AND NOT q.corpusid IN $without "
+    "AND (p.corpusid < q.corpusid OR NOT EXISTS { (q)-[:CITES]->(p) }) "
     "WITH DISTINCT q ORDER BY q.corpusid RETURN q } "
     "WITH gds.graph.project($name, p, q, {}, {undirectedRelationshipTypes: ['*']}) AS graph "
     "RETURN graph.nodeCount, graph.relationshipCount"

@@ -8,6 +8,7 @@ from gniah.records.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gniah.generator.corpora import Corpus, DiskCorpus, Document, FolderCorpus, clean_blocks, open_corpus
+    from gniah.generator.retrieval import PassageCorpus, build_index
     from gniah.generator.tokenizers import AddingTokenizer, Frame, Tokenizer, load_tokenizers, request_counts
     from gniah.generator.verification import Journal, Verdict, open_journal, verify, verify_all
 else:
@@ -15,6 +16,7 @@ else:
         __name__,
         {
             "corpora": ("Corpus", "DiskCorpus", "Document", "FolderCorpus", "clean_blocks", "open_corpus"),
+            "retrieval": ("PassageCorpus", "build_index"),
             "tokenizers": ("AddingTokenizer", "Frame", "Tokenizer", "load_tokenizers", "request_counts"),
             "verification": ("Journal", "Verdict", "open_journal", "verify", "verify_all"),
         },
@@ -28,8 +30,10 @@ __all__ = [
     "FolderCorpus",
     "Frame",
     "Journal",
+    "PassageCorpus",
     "Tokenizer",
     "Verdict",
+    "build_index",
     "clean_blocks",
     "load_tokenizers",
     "open_corpus",

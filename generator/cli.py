@@ -12,6 +12,7 @@ def _commands() -> Mapping[str, CommandSpec]:
     found: dict[str, CommandSpec] = {}
     for family in families().values():
         found.update(family.commands)
+    found["index"] = CommandSpec("gniah.generator.retrieval.commands:index_command", "Index passages of Wikipedia.")
     found["verify"] = CommandSpec("gniah.generator.commands:verify_command", "Answer examples again from their text.")
     return found
 

@@ -452,7 +452,7 @@ EXAMPLES = [
     ),
     Row(
         "passages in a plain folder",
-        lambda at: at.examples("--distractors", "wikipedia", "--corpus", f"wikipedia={at.folder}"),
+        lambda at: at.examples("--distractors", "code,wikipedia", "--corpus", f"wikipedia={at.folder}"),
         2,
         ("a plain folder does not do", "gniah-load corpus wikipedia", "gniah-gen index"),
     ),
@@ -778,6 +778,8 @@ READING = [
         1,
         ("1 of 8 examples", "do not use"),
     ),
+    Row("an index of a folder that is not there", lambda at: ("index", at / "no"), 3, ("/no: ", "manifest.json")),
+    Row("an index of a plain folder", lambda at: ("index", at.rfc.code), 3, ("/code: ", "no finished corpus")),
     Row("verification by no process", lambda at: ("verify", at.rfc.bench, "--jobs", "0"), 2, ("--jobs",)),
     Row(
         "a pool that is not there",

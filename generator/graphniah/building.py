@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
 from gniah.generator.graphniah.subgraphs import Sampled, SubgraphSampler, visible
 from gniah.generator.packing import Distractor, NeedlesTooLong, Pack, Packed, pack
 from gniah.generator.requests import Request, adding_tokenizers
+from gniah.generator.retrieval import RankedCorpus
 from gniah.records.errors import ImpossibleRequest
 from gniah.records.examples import Example, Option
 from gniah.records.families import family_of
@@ -151,14 +152,22 @@ class Building:
         """Yield distractors; a component is also appended to `further`."""
         if self._settings.distractor_type != COMPONENTS_TYPE:
             kind = self._settings.distractor_type
-            stream = Stream(self._qid, "distractors")
-            yield from _documents(self._materials.corpora[kind], stream, self._ways.lengths.get(kind))
+            corpus = self._materials.corpora[kind]
+            yield from _documents(corpus, self._order(corpus, sampled), self._ways.lengths.get(kind))
             return
         for component, stream in self._sampler.further(sampled, attempt):
             further.append(component)
             blocks = list(self._sampler.blocks(component, stream))
             source = {"backbone": list(component.backbone), "papers": [identifier for identifier, _ in blocks]}
             yield Distractor(source, tuple(text for _, text in blocks))
+
+    def _order(self, corpus: Corpus, sampled: Sampled) -> Iterator[int]:
+        """Yield numbers of documents as they are drawn: at random, or ranked by the titles of all papers."""
+        stream = Stream(self._qid, "distractors")
+        if not isinstance(corpus, RankedCorpus):
+            return stream.without_repeats(len(corpus))
+        papers = sorted(paper for component in sampled.components for paper in component.papers)
+        return corpus.draws([self._title(paper) for paper in stream.shuffled(papers)])
 
     def _request(self, question: str) -> Request:
         templates = self._materials.templates
@@ -286,8 +295,8 @@ def _remembered(materials: Materials) -> dict[str, RememberedLengths]:
     return {name: RememberedLengths(adding, corpus) for name, corpus in materials.corpora.items()}
 
 
-def _documents(corpus: Corpus, stream: Stream, lengths: RememberedLengths | None) -> Iterator[Distractor]:
-    for number in stream.without_repeats(len(corpus)):
+def _documents(corpus: Corpus, order: Iterable[int], lengths: RememberedLengths | None) -> Iterator[Distractor]:
+    for number in order:
         document = corpus.document(number)
         source = {"document": document.name, "sha256": document.sha256, "left_out": document.left_out}
         yield Distractor(source, document.blocks, None if lengths is None else lengths.of(number, document.blocks))

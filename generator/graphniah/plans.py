@@ -10,20 +10,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from gniah.cypher import open_store
-from gniah.generator.corpora import Corpus, open_corpus
+from gniah.generator.corpora import Corpus
 from gniah.generator.graphniah.building import COMPONENTS_TYPE
 from gniah.generator.graphniah.experiments import ListSettings, slots, varied_value
 from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
 from gniah.generator.graphniah.pool_files import PathPool, pool_folder
 from gniah.generator.graphniah.possibility import impossible_slots, refuse
 from gniah.generator.graphniah.prompts import load_templates
+from gniah.generator.retrieval import open_texts
 from gniah.generator.tokenizers import Tokenizer, load_tokenizers
 from gniah.records.canonical import digest
 from gniah.records.errors import InputError, UsageFault
 from gniah.records.files import read_json
 from gniah.records.graphniah.settings import Settings, distractor_in_files
 from gniah.records.manifests import check_schema
-from gniah.records.texts import SUFFIXES
 
 PLAN_SCHEMA = "gniah/plan/1"
 TOKENIZERS = ("tiktoken:o200k_base",)
@@ -67,7 +67,7 @@ class Sources:
         return Materials(
             store,
             pools,
-            corpora or {name: open_corpus(folder, name) for name, folder in self.corpora.items()},
+            corpora or {name: open_texts(folder, name) for name, folder in self.corpora.items()},
             load_tokenizers(tokenizers or self.tokenizers, self.chat_templates),
             load_templates(self.templates),
         )
@@ -86,9 +86,9 @@ def sources_for(
     """Return where the materials of a list are, for `produce`; nothing is opened yet.
 
     `corpora` maps a distractor type (`code`, `essays`, `books`) to a folder of texts, or to what gniah-load corpus made
-    of them. `chat_templates` are as `load_tokenizers` takes them. `templates` is needed when the template set of the
-    settings is a file. Raises UsageFault when a corpus is missing or not asked for, or the file holds another template
-    set than the settings name.
+    of them; `wikipedia` only to the latter, indexed. `chat_templates` are as `load_tokenizers` takes them. `templates`
+    is needed when the template set of the settings is a file. Raises UsageFault when a corpus is missing or not asked
+    for, or the file holds another template set than the settings name.
     """
     folders = corpora_for(settings.distractor_types, corpora or {})
     return Sources(
@@ -120,7 +120,7 @@ def open_materials(
     when materials are missing or do not belong together.
     """
     given = corpora_for(settings.distractor_types, corpora or {})
-    opened = {name: open_corpus(item, name) if isinstance(item, Path) else item for name, item in given.items()}
+    opened = {name: open_texts(item, name) if isinstance(item, Path) else item for name, item in given.items()}
     depths = tuple(sorted(set(settings.depths)))
     texts = _templates_of(settings, templates)
     with ExitStack() as stack:
@@ -235,8 +235,6 @@ def corpora_for(distractor_types: Sequence[str], given: Mapping[str, _Given]) ->
         stored = distractor_in_files(shown)
         if stored == COMPONENTS_TYPE:
             continue
-        if shown not in SUFFIXES and (shown not in given or isinstance(given[shown], Path)):
-            raise UsageFault(f"distractors of type {shown} are not supported by this version")
         if shown not in given:
             raise UsageFault(f"distractors of type {shown} need a corpus", remedy=f"add --corpus {shown}=FOLDER")
         found[stored] = given[shown]

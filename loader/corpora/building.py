@@ -15,6 +15,7 @@ from gniah.records.corpora import (
     CORPUS_SCHEMA,
     COUNTS_FOLDER,
     DATA_FILES,
+    INDEX_FOLDER,
     KINDS,
     CorpusFiles,
     CorpusWriter,
@@ -155,7 +156,7 @@ def _check_replaceable(out: Path, force: bool) -> None:
             return
         if not out.is_dir():
             raise UsageFault(f"{out}: a file has this name", remedy=_CHOOSE)
-        ours = {MANIFEST_NAME, COUNTS_FOLDER, *DATA_FILES}
+        ours = {MANIFEST_NAME, COUNTS_FOLDER, INDEX_FOLDER, f".{INDEX_FOLDER}.lock", *DATA_FILES}
         foreign = sorted(entry.name for entry in out.iterdir() if entry.name not in ours)
         empty = not any(out.iterdir())
     if foreign or not (empty or is_corpus(out)):

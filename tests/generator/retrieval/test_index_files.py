@@ -108,10 +108,24 @@ def test_a_cut_file_is_told(copied: Path, ending: str) -> None:
         PassageCorpus(copied)
 
 
+@pytest.mark.parametrize("ending", ["idx", "term", "fieldnorm", "fast"])
+def test_a_changed_byte_is_told_by_the_command_that_makes_the_index(copied: Path, ending: str) -> None:
+    build_index(copied)
+    (path,) = (copied / "index").glob(f"*.{ending}")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=f"{ending} is not as it was written"):
+        build_index(copied)
+    build_index(copied, force=True)
+    build_index(copied)
+
+
 def test_a_file_that_is_missing_is_told(copied: Path) -> None:
     next((copied / "index").glob("*.idx")).unlink()
-    with pytest.raises(InputError, match="the index is damaged"):
-        PassageCorpus(copied)
+    for call in (PassageCorpus, build_index):
+        with pytest.raises(InputError, match="the index is damaged"):
+            call(copied)
 
 
 def test_an_index_with_other_passages_in_it_is_told_when_it_is_asked(

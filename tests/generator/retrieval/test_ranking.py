@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import json
 import math
 import re
 import shutil
@@ -18,7 +20,9 @@ from gniah.generator.retrieval import build_index, ranking
 from gniah.generator.retrieval.analysis import load_analyser
 from gniah.generator.retrieval.bm25 import stored_length
 from gniah.generator.retrieval.ranking import TantivyIndex
+from gniah.loader import build_corpus
 
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "corpora" / "wikipedia-passages.jsonl.gz"
 QUERIES = (
     "galaxy",
     "The theory of black holes, and of strings",
@@ -84,6 +88,16 @@ def test_passages_that_are_equal_stand_by_name(
     assert list(names(corpus, "river")) == ["best", *sorted(texts)]
 
 
+def test_a_word_that_nearly_every_passage_holds_is_ranked_too(
+    tmp_path: Path, corpus_of: Callable[[Path, Mapping[str, str]], Path]
+) -> None:
+    texts = {f"{number}": "river " * (1 + number % 3) + "bank " * (number % 17) for number in range(1200)}
+    corpus = corpus_of(tmp_path / "common", {**texts, "other": "nothing like it"})
+    build_index(corpus)
+    for query in ("river", "river bank", "bank rivers river"):
+        assert list(names(corpus, query)) == ranked_plainly({**texts, "other": "nothing like it"}, query)
+
+
 def test_an_index_in_many_segments_and_another_order_ranks_the_same(copied: Path) -> None:
     expected = [list(names(copied, query)) for query in QUERIES]
     passages, analyse = DiskCorpus(copied), load_analyser()
@@ -142,3 +156,16 @@ def test_ranking_leaves_nothing_behind(indexed: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in indexed.rglob("*")) == before
     moved = Path(shutil.copytree(indexed, tmp_path / "moved"))
     assert list(names(moved, "galaxy")) == list(names(indexed, "galaxy"))
+
+
+@pytest.mark.shared
+def test_real_passages_are_ranked_as_by_the_definition(tmp_path: Path) -> None:
+    with gzip.open(REAL, "rt", encoding="utf-8") as stream:
+        rows = [json.loads(line) for line in stream]
+    build_corpus("wikipedia", REAL, tmp_path / "corpus")
+    build_index(tmp_path / "corpus")
+    texts = {row["id"]: row["contents"] for row in rows}
+    for query in ("Quantum theory of black holes and black strings", "On the first American film of the World Series"):
+        expected = ranked_plainly(texts, query)
+        assert len(expected) > 100
+        assert list(names(tmp_path / "corpus", query)) == expected

@@ -1,0 +1,78 @@
+"""A corpus of passages that is not drawn from at random, but by rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from gniah.generator.corpora import Corpus, Counts, DiskCorpus, open_corpus
+from gniah.generator.retrieval.index_files import KIND
+from gniah.generator.retrieval.interface import PassageIndex, in_turns
+from gniah.generator.retrieval.ranking import TantivyIndex
+from gniah.records.canonical import digest
+from gniah.records.corpora import is_corpus
+from gniah.records.errors import InputError, UsageFault
+
+# How queries become draws. What changes an order of draws needs a new number.
+DRAWING_RULES = 1
+
+
+@runtime_checkable
+class RankedCorpus(Protocol):
+    """A corpus whose documents are drawn by what an example is about."""
+
+    def draws(self, queries: Iterable[str]) -> Iterator[int]:
+        """Yield the numbers of documents without repeats, the first query's best one first."""
+
+
+class PassageCorpus(DiskCorpus):
+    """A corpus of passages on disk and the index beside it. Another process that is given it opens both itself.
+
+    Raises UsageFault when the folder is no such corpus, InputError when corpus or index are damaged or the index is
+    missing, MissingDependency without the index's library.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not is_corpus(folder):
+            raise UsageFault(
+                f"{folder}: not a corpus; passages are searched, so a plain folder does not do",
+                remedy=f"make a corpus with gniah-load corpus {KIND}, then gniah-gen index CORPUS",
+            )
+        super().__init__(folder)
+        if self.kind != KIND:
+            raise UsageFault(
+                f"{folder}: a corpus of kind {self.kind}, not {KIND}",
+                remedy=f"give it as --corpus {self.kind}={folder}",
+            )
+        self._index: PassageIndex = TantivyIndex(DiskCorpus(folder))
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of all that draws are a function of, the queries aside: passages, index, rules."""
+        return digest({"corpus": self._digest, "index": self._index.digest, "drawing_rules": DRAWING_RULES})
+
+    def draws(self, queries: Iterable[str]) -> Iterator[int]:
+        """Yield the numbers of passages without repeats: each query in turn gives its best one that is left.
+
+        A query without a passage that shares a word with it drops out; when all have, the draws end.
+        """
+        return in_turns(map(self._index.ranking, queries))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process opens the same corpus; counts that could not be written go with it."""
+        unwritten = {key: value for key, value in self._counts.items() if value.flags.owndata}
+        return _opened_again, (self.folder, self.digest, unwritten)
+
+
+def _opened_again(folder: Path, found: str, counts: dict[str, Counts]) -> PassageCorpus:
+    corpus = PassageCorpus(folder)
+    if corpus.digest != found:
+        raise InputError(f"{folder}: replaced by another corpus while it was in use", remedy="start again")
+    corpus._counts.update(counts)
+    return corpus
+
+
+def open_texts(folder: Path, kind: str) -> Corpus:
+    """Open the texts of a distractor type: passages with their index, and anything else as `open_corpus` does."""
+    return PassageCorpus(folder) if kind == KIND else open_corpus(folder, kind)
