@@ -109,7 +109,9 @@ def test_import_never_replaces_something_else(graph: Path, tmp_path: Path) -> No
     assert (graph / "papers.parquet").is_file()
 
 
-def test_import_into_an_address_of_a_server_is_wrong_use(graph: Path) -> None:
-    done = load("import", graph, "--store", "bolt://localhost")
+@pytest.mark.parametrize("address", ["ftp://localhost", "bolt://user:secret@localhost"])
+def test_an_address_that_names_no_store_is_wrong_use(graph: Path, address: str) -> None:
+    done = load("import", graph, "--store", address)
     assert done.returncode == 2
-    assert "bolt:// stores are not supported by this version" in done.stderr
+    assert "to mend it: " in done.stderr
+    assert "secret" not in done.stderr
