@@ -67,17 +67,31 @@ def server(neo4j_server: Running) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="module")
-def small(
+def imported(
     server: Running, tmp_path_factory: pytest.TempPathFactory, graph_writer: GraphWriter
-) -> Iterator[tuple[BoltStore, nx.Graph]]:
-    """A store of sixty small graphs, and the same as networkx has them."""
+) -> tuple[nx.Graph, list[str]]:
+    """Sixty small graphs that were imported, and the operators by which the server would project them right after."""
     graph, folder = many_graphs(), tmp_path_factory.mktemp("small") / "graph"
     papers = [{"corpusid": node, "title": f"T {node}"} for node in sorted(graph)]
     graph_writer(folder, [*papers, *UNUSABLE], citations_of(graph))
     build_store(folder, server.address)
+    with server.driver() as driver, driver.session() as session:
+        plan = session.run(f"EXPLAIN {gds._PROJECT}", {"name": "none", "without": []}).consume().plan
+    return graph, list(operators(plan))
+
+
+def operators(plan: dict[str, Any]) -> Iterator[str]:
+    yield plan["operatorType"].partition("@")[0]
+    for part in plan.get("children", ()):
+        yield from operators(part)
+
+
+@pytest.fixture(scope="module")
+def small(server: Running, imported: tuple[nx.Graph, list[str]]) -> Iterator[tuple[BoltStore, nx.Graph]]:
+    """A store of sixty small graphs, and the same as networkx has them."""
     with open_store(server.address) as store:
         assert isinstance(store, BoltStore)
-        yield store, graph
+        yield store, imported[0]
 
 
 def projected(running: Running) -> list[str]:
@@ -103,6 +117,14 @@ def test_a_projection_is_the_graph_of_usable_papers(small: tuple[BoltStore, nx.G
             assert pairs(found.edges_of(chosen)) == sorted(edges)
         assert found.articulation_points().tolist() == sorted(nx.articulation_points(graph))
         assert pairs(found.bridges()) == sorted(tuple(sorted(edge)) for edge in nx.bridges(graph))
+
+
+def test_papers_are_gone_through_once_even_while_the_planner_believes_that_there_are_none(
+    imported: tuple[nx.Graph, list[str]],
+) -> None:
+    _, plan = imported
+    assert [operator for operator in plan if "Scan" in operator or "Seek" in operator] == ["NodeIndexScan"]
+    assert "Expand(All)" in plan
 
 
 def test_papers_can_be_left_out(small: tuple[BoltStore, nx.Graph]) -> None:
