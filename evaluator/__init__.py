@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from gniah.evaluator.judging import Verdict
     from gniah.evaluator.ledger import ScoredResponse, ScoredResponses
     from gniah.evaluator.models import Model, ModelSettings, answer_text, open_model, respond
+    from gniah.evaluator.pool import InferencePool, held_responses, open_pool
     from gniah.evaluator.readings import Reading, Readings
     from gniah.evaluator.results import write_scores
-    from gniah.evaluator.runs import InferencePool, RunCounts, held_responses, open_pool, run_model
+    from gniah.evaluator.runs import RunCounts, run_model
     from gniah.evaluator.scoring import ModelScores, Scorer, Scores, score
     from gniah.evaluator.summaries import CountDetails, Differences, ReadingScores, Summary
     from gniah.evaluator.tables import counts_table, differences, task_table, troubles, variable_table
@@ -29,9 +30,10 @@ else:
             "judging": ("Verdict",),
             "ledger": ("ScoredResponse", "ScoredResponses"),
             "models": ("Model", "ModelSettings", "answer_text", "open_model", "respond"),
+            "pool": ("InferencePool", "held_responses", "open_pool"),
             "readings": ("Reading", "Readings"),
             "results": ("write_scores",),
-            "runs": ("InferencePool", "RunCounts", "held_responses", "open_pool", "run_model"),
+            "runs": ("RunCounts", "run_model"),
             "scoring": ("ModelScores", "Scorer", "Scores", "score"),
             "summaries": ("CountDetails", "Differences", "ReadingScores", "Summary"),
             "tables": ("counts_table", "differences", "task_table", "troubles", "variable_table"),

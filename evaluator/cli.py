@@ -8,6 +8,7 @@ from gniah.records.command_line import program, run
 from gniah.records.families import CommandSpec
 
 _COMMANDS = "gniah.evaluator.commands"
+_RUNNING = "gniah.evaluator.running_commands"
 _COMPARING = "gniah.evaluator.comparing_commands"
 
 SUMMARY = """Run models over examples and score their answers.
@@ -22,7 +23,8 @@ Example:
 def commands() -> Mapping[str, CommandSpec]:
     """Return the commands of the program."""
     return {
-        "run": CommandSpec(f"{_COMMANDS}:run_command", "Ask models every example and keep what they answer."),
+        "run": CommandSpec(f"{_RUNNING}:run_command", "Ask models every example and keep what they answer."),
+        "models": CommandSpec(f"{_RUNNING}:models_command", "List the models whose files come with gniah."),
         "score": CommandSpec(f"{_COMMANDS}:score_command", "Read the answers of a run and score them."),
         "export": CommandSpec(f"{_COMMANDS}:export_command", "Write scored responses into a Parquet file."),
         "compare": CommandSpec(f"{_COMPARING}:compare_command", "Compare two score files, example by example."),

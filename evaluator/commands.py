@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 from pathlib import Path
 
 import click
 
 from gniah.evaluator.lists import count_range_of
-from gniah.evaluator.models import OFFLINE, ModelSettings, open_model
-from gniah.evaluator.pool_reading import quick_responses
+from gniah.evaluator.pool import held_responses
 from gniah.evaluator.readings import READINGS
 from gniah.evaluator.results import model_json, write_scores
-from gniah.evaluator.runs import (
-    OFFLINE_SYNC_EVERY,
-    POOL_NAME,
-    RunCounts,
-    held_responses,
-    open_pool,
-    run_model,
-)
+from gniah.evaluator.running_commands import checked_range
 from gniah.evaluator.scoring import READING, CountRange, Scores, score
 from gniah.evaluator.tables import counts_table, differences, task_table, troubles, variable_table
-from gniah.records.command_line import GIVEN_PATH, Progress, emit, emit_json, say, table
+from gniah.records.command_line import GIVEN_PATH, emit, emit_json, say
 from gniah.records.errors import CheckFailed, UsageFault
 from gniah.records.examples import examples_path, read_examples
 
@@ -36,65 +26,6 @@ _COUNT_RANGE = click.option(
     "beside EXAMPLES allow, else the family's own]",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output instead of tables.")
-
-
-@click.command("run")
-@click.argument("examples", type=GIVEN_PATH)
-@click.option("--model", "models", multiple=True, required=True, help=f"A model: {', '.join(OFFLINE)}. Repeatable.")
-@click.option("--out", type=GIVEN_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it.")
-@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Ask each example N times.")
-@click.option("--limit", type=click.IntRange(min=1), help="Ask the first N examples only.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random model.")
-@click.option(
-    "--constant-answer",
-    "constant_answers",
-    multiple=True,
-    metavar="TASK=ANSWER",
-    help="What the constant model answers to a task. Repeatable.",
-)
-@_COUNT_RANGE
-@_JSON
-def run_command(
-    examples: Path,
-    models: tuple[str, ...],
-    out: Path,
-    repeats: int,
-    limit: int | None,
-    seed: int,
-    constant_answers: tuple[str, ...],
-    count_range: CountRange | None,
-    as_json: bool,
-) -> None:
-    """Ask models every example of EXAMPLES and append their answers to RUN/inference_pool.jsonl.
-
-    EXAMPLES is an examples.jsonl or a folder that holds one. What RUN has already is not asked again.
-
-    \b
-    Example:
-      gniah-eval run BENCH --model text-solver --model random --out RUN
-    """
-    path = examples_path(examples)
-    settings = ModelSettings(seed, _constants(constant_answers), _checked(count_range) or count_range_of(path))
-    opened = [open_model(name, settings) for name in dict.fromkeys(models)]
-    counts: list[RunCounts] = []
-    with open_pool(out, say, sync_every=OFFLINE_SYNC_EVERY) as pool:
-        if pool.done:
-            say(f"{pool.path}: going on; {len(pool.done)} answers are there already")
-        for model in opened:
-            with Progress(model.name) as progress:
-                chosen = itertools.islice(read_examples(path), limit)
-                counts.append(run_model(model, chosen, pool, repeats=repeats, advance=progress.advance))
-    if as_json:
-        emit_json({"pool": str(pool.path), "models": [dataclasses.asdict(count) for count in counts]})
-    else:
-        rows = [(count.model, count.answered, count.already, count.failed) for count in counts]
-        emit(table(("model", "answered", "there already", "failed"), rows))
-    failed = sum(count.failed for count in counts)
-    if failed:
-        raise CheckFailed(
-            f"{pool.path}: {failed} requests failed",
-            remedy="look at 'error' in its last lines, then give the same command again",
-        )
 
 
 @click.command("score")
@@ -132,10 +63,9 @@ def score_command(
       gniah-eval score BENCH RUN
     """
     path = examples_path(examples)
-    with held_responses(run, say):
-        responses = quick_responses(run / POOL_NAME)
+    with held_responses(run, say) as responses:
         chosen = (response for response in responses if not models or response.model in models)
-        scores = score(read_examples(path), chosen, _checked(count_range) or count_range_of(path), spill=run)
+        scores = score(read_examples(path), chosen, checked_range(count_range) or count_range_of(path), spill=run)
         missing = sorted(set(models) - {model.model for model in scores.models})
         if missing:
             raise UsageFault(
@@ -189,19 +119,3 @@ def _fail_unless_sound(run: Path, scores: Scores) -> None:
         f"{run}: {errors} responses are errors, {unknown} belong to examples that are not there",
         remedy="repeat gniah-eval run for failed requests; score against the examples that were asked",
     )
-
-
-def _checked(count_range: CountRange | None) -> CountRange | None:
-    if count_range is not None and count_range[0] > count_range[1]:
-        raise UsageFault(f"--count-range {count_range[0]} {count_range[1]}: the smallest comes first")
-    return count_range
-
-
-def _constants(words: tuple[str, ...]) -> dict[str, str]:
-    answers = {}
-    for word in words:
-        task, sign, answer = word.partition("=")
-        if not (task and sign and answer):
-            raise UsageFault(f"--constant-answer {word!r}: expected TASK=ANSWER, such as yes-no=NO")
-        answers[task] = answer
-    return answers

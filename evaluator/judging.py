@@ -4,8 +4,8 @@ Under a reading every response has one status. They are tried in this order, and
 
 1. `error`: the request failed, the response was made from other prompts than the example's, or the scorer
    could not cope with it. Left out of the denominator, listed, and a reason to fail.
-2. `prompt-cut`: the provider counted clearly fewer prompt tokens than were sent (see `PROMPT_CUT`), so the
-   model did not see the question as it is. Left out of the denominator.
+2. `prompt-cut`: the provider counted clearly fewer prompt tokens than were sent (`gniah.records.responses.PROMPT_CUT`
+   says how many), so the model did not see the question as it is. Left out of the denominator.
 3. `correct` or `wrong`: an answer could be read, even when the output limit was reached after it.
 4. `refused`: the provider says that its filter or the model declined.
 5. `length`: the output limit was reached without a readable answer, or without any text at all.
@@ -17,22 +17,16 @@ The two readings part in the third only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
 from gniah.evaluator.extraction import Visible, visible
 from gniah.evaluator.readings import Reading, Readings
 from gniah.records.examples import Example
-from gniah.records.responses import Response
+from gniah.records.responses import Response, is_cut
 
 STATUSES = ("correct", "wrong", "unreadable", "empty", "refused", "length", "prompt-cut", "error")
 NOT_COUNTED = frozenset({"prompt-cut", "error"})
-# Tokenizers of current models differ by about 5 % on these texts, so a count under nine tenths of the
-# smallest of ours is a cut prompt and not another tokenizer. Only `prompt_tokens` is compared: other names
-# leave cached tokens out.
-PROMPT_CUT = Fraction(9, 10)
 # The words of the providers, in lower case.
 REFUSED = frozenset({"blocklist", "content_filter", "prohibited_content", "recitation", "refusal", "safety", "spii"})
 LENGTH = frozenset({"length", "max_output_tokens", "max_tokens", "model_context_window_exceeded", "model_length"})
@@ -77,10 +71,8 @@ def assess(example: Example, response: Response, reader: Reader, gold: str, prom
         return _both(Verdict("error", reason=f"the request failed: {str(response.error)[:_LONGEST_REASON]}"))
     if response.prompt_sha256 != prompts:
         return _both(Verdict("error", reason="made from other prompts than this example's"))
-    usage = response.usage
-    counted = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
-    if isinstance(counted, int) and counted > 0 and counted * PROMPT_CUT.denominator < sent * PROMPT_CUT.numerator:
-        reason = f"the provider counted {counted} prompt tokens, at least {sent} were sent"
+    if is_cut(response.usage, sent):
+        reason = f"the provider counted {response.usage['prompt_tokens']} prompt tokens, at least {sent} were sent"
         return _both(Verdict("prompt-cut", reason=reason))
     shown = visible(response.text)
     try:

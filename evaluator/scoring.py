@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
-from gniah.evaluator.judging import LENGTH, NOT_COUNTED, PROMPT_CUT, REFUSED, STATUSES, assess
+from gniah.evaluator.judging import LENGTH, NOT_COUNTED, REFUSED, STATUSES, assess
 from gniah.evaluator.ledger import LARGEST_REPEAT, Ledger, ScoredResponses, json_bytes
 from gniah.evaluator.readings import CARD, Readings
 from gniah.evaluator.statistics import guessing_rate
@@ -22,7 +22,7 @@ from gniah.records import families
 from gniah.records.canonical import digest
 from gniah.records.errors import InputError
 from gniah.records.examples import Example
-from gniah.records.responses import Response, prompt_sha256
+from gniah.records.responses import PROMPT_CUT, Response, prompt_sha256
 
 # What others take from here, whatever module it stands in.
 __all__ = [

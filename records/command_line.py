@@ -287,6 +287,11 @@ def _is_number(cell: str) -> bool:
     return bool(cell) and all(character in "0123456789.,%+-–∞ " for character in cell)
 
 
+def on_terminal() -> bool:
+    """Whether this is one of our programs with a terminal as its standard error, where lines can renew themselves."""
+    return _is_program and sys.stderr.isatty()
+
+
 class Progress:
     """Progress of a long step: a line that renews itself on a terminal, a message now and then elsewhere."""
 
@@ -295,7 +300,7 @@ class Progress:
         self._total = total
         self._done = 0
         self._started = self._last = time.monotonic()
-        self._terminal = _is_program and sys.stderr.isatty()
+        self._terminal = on_terminal()
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count work that was finished."""

@@ -124,14 +124,24 @@ def remove_leftovers(path: Path) -> int:
 
 
 @contextlib.contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder for one process. Raises BusyError when another process holds it.
+def locked_folder(folder: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a folder for one process, or for all that hold it `shared`. Raises BusyError when another one holds it.
 
-    The lock is the operating system's and goes with the process, however it ends.
+    The lock is the operating system's and goes with the process, however it ends. Windows has no shared ones.
     """
     with machine_trouble(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / ".lock", folder):
+    with _locked(folder / ".lock", folder, shared=shared):
+        yield
+
+
+@contextlib.contextmanager
+def locked_name(folder: Path, name: str, what: str) -> Iterator[None]:
+    """Hold a name in a folder for one process; `what` says in words what it stands for.
+
+    Raises BusyError when another process holds it.
+    """
+    with _locked(folder / f".{name}.lock", what):
         yield
 
 
@@ -149,17 +159,17 @@ def locked_place(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _locked(lock: Path, what: Path) -> Iterator[None]:
+def _locked(lock: Path, what: Path | str, *, shared: bool = False) -> Iterator[None]:
     with machine_trouble(lock):
         stream = lock.open("a+b")
     try:
-        _take_lock(stream, what)
+        _take_lock(stream, what, shared=shared)
         yield
     finally:
         stream.close()
 
 
-def _take_lock(stream: IO[bytes], what: Path) -> None:
+def _take_lock(stream: IO[bytes], what: Path | str, *, shared: bool) -> None:
     busy = BusyError(
         f"{what}: another process is writing here",
         remedy="wait for it to end, or choose another folder",
@@ -177,7 +187,7 @@ def _take_lock(stream: IO[bytes], what: Path) -> None:
             raise busy from None
         return
     try:
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(stream.fileno(), (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         raise busy from None
 
@@ -214,14 +224,18 @@ def read_json(path: Path) -> dict[str, Any]:
     return _parse_object(raw, str(path))
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: Path, end: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) for each line. Lines end at a newline byte only, never at other separators.
 
-    Raises InputError with file and line for a line that is not a JSON object, and for a last line without its
-    newline, which is what a cut file looks like.
+    `end` is the offset behind the last line that is wanted. Raises InputError with file and line for a line that is
+    not a JSON object, and for a last line without its newline, which is what a cut file looks like.
     """
     with machine_trouble(path), path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
+            if end is not None:
+                end -= len(line)
+                if end < 0:
+                    return
             if not line.endswith(b"\n"):
                 raise InputError(
                     f"{path}:{number}: the last line has no newline: the file was cut",

@@ -808,7 +808,7 @@ READING = [
         "a file of another kind given as a pool",
         lambda at: ("audit", at.rfc.run / "inference_pool.jsonl", "--store", at.rfc.store),
         3,
-        ("inference_pool.jsonl:1: ", "gniah/pool/1", "gniah/response/1"),
+        ("inference_pool.jsonl:1: ", "gniah/pool/1", "gniah/response/2"),
     ),
     Row(
         "a record without its components",
@@ -921,7 +921,7 @@ RUN = [
     Row("a range that runs backwards", lambda at: at.run("--count-range", "9", "3"), 2, ("--count-range 9 3",)),
     Row(
         "a run of a newer version",
-        lambda at: at.run("--out", changed(at.copy("run") / "inference_pool.jsonl", 2, put(schema="gniah/response/2"))),
+        lambda at: at.run("--out", changed(at.copy("run") / "inference_pool.jsonl", 2, put(schema="gniah/response/3"))),
         3,
         ("inference_pool.jsonl:2: ", "newer version", "upgrade gniah"),
     ),

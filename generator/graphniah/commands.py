@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gniah.generator.parameters import Integers, Names, Part, Range
+from gniah.records.parameters import Integers, Names, Part, Range
 from gniah.records.command_line import GIVEN_PATH, emit, emit_json, say, table
 from gniah.records.errors import UsageFault
 

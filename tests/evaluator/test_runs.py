@@ -7,9 +7,10 @@ from typing import BinaryIO
 import pytest
 from evaluator_toys import mixed, response
 
-from gniah.evaluator import runs
+from gniah.evaluator import pool as pools
 from gniah.evaluator.models import ModelSettings, open_model, respond
-from gniah.evaluator.runs import POOL_NAME, held_responses, open_pool, run_model
+from gniah.evaluator.pool import POOL_NAME, held_responses, open_pool
+from gniah.evaluator.runs import run_model
 from gniah.records.errors import BusyError, EnvironmentFault, InputError, MissingDependency
 from gniah.records.files import json_line, locked_folder
 from gniah.records.responses import Request, Response, read_responses
@@ -119,7 +120,7 @@ def test_a_line_that_cannot_be_written_whole_is_not_there(
         stream.write(data[: len(data) // 2])
         raise error
 
-    monkeypatch.setattr(runs, "_write_all", write_half)
+    monkeypatch.setattr(pools, "_write_all", write_half)
     with pytest.raises((EnvironmentFault, KeyboardInterrupt)):
         run(tmp_path, Counting(), count=3)
     assert (tmp_path / POOL_NAME).read_bytes() == before

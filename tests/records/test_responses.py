@@ -59,9 +59,9 @@ def test_a_missing_field_is_named_with_file_and_line(tmp_path: Path, name: str) 
         ({"text": None}, "text must be a string"),
         ({"repeat": "0"}, "repeat must be an integer"),
         ({"repeat": True}, "repeat must be an integer"),
-        ({"schema": "gniah/response/2"}, "written by a newer version of gniah"),
-        ({"schema": "gniah/pool/1"}, "expected the schema 'gniah/response/1'"),
-        ({"schema": None}, "expected the schema 'gniah/response/1'"),
+        ({"schema": "gniah/response/3"}, "written by a newer version of gniah"),
+        ({"schema": "gniah/pool/1"}, "expected the schema 'gniah/response/2'"),
+        ({"schema": None}, "expected the schema 'gniah/response/2'"),
     ],
 )
 def test_a_wrong_field_is_refused(change: dict[str, Any], message: str) -> None:

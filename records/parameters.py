@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    _Typed = click.ParamType
+    Typed = click.ParamType
 else:  # click before 8.5 does not take a type argument at run time
 
-    class _Typed(click.ParamType):
+    class Typed(click.ParamType):
+        """A type of parameters that says what its values are."""
+
         def __class_getitem__(cls, item: object) -> type:
             return cls
 
 
-class Integers(_Typed[tuple[int, ...]]):
+class Integers(Typed[tuple[int, ...]]):
     """A list of integers such as 4,8,16."""
 
     name = "N,N,…"
@@ -31,7 +33,7 @@ class Integers(_Typed[tuple[int, ...]]):
             self.fail(f"{value!r} is not a list of integers such as 4,8,16", param, ctx)
 
 
-class Names(_Typed[tuple[str, ...]]):
+class Names(Typed[tuple[str, ...]]):
     """A list of names such as yes-no,counting."""
 
     name = "NAME,NAME,…"
@@ -44,7 +46,7 @@ class Names(_Typed[tuple[str, ...]]):
         return tuple(item.strip() for item in items if item)
 
 
-class Range(_Typed[tuple[int, int]]):
+class Range(Typed[tuple[int, int]]):
     """A range of integers such as 100-250, or one integer."""
 
     name = "LOW-HIGH"
@@ -60,7 +62,7 @@ class Range(_Typed[tuple[int, int]]):
             self.fail(f"{value!r} is not a range such as 100-250", param, ctx)
 
 
-class Part(_Typed[tuple[int, int]]):
+class Part(Typed[tuple[int, int]]):
     """A part such as 2/8: the second of eight."""
 
     name = "I/N"

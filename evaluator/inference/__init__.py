@@ -1,0 +1,1 @@
+"""Asking models over a network: their files and prices, what an answer costs, and how a request is sent."""

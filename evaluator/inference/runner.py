@@ -1,0 +1,107 @@
+"""Asking models over a network: many requests at once, every answer on disk before its place is taken by the next.
+
+Each model has a pace of its own. Repeats of one prompt follow its first answer, so that providers find it in their
+caches. A first interruption lets what is under way end and sends nothing more; a second one ends everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from decimal import Decimal
+
+from gniah.evaluator.inference.budget import Budget
+from gniah.evaluator.inference.keeper import Keeper
+from gniah.evaluator.inference.model_run import ModelRun, Notice, Tally, Work
+from gniah.evaluator.inference.transport import Transport
+from gniah.evaluator.pool import InferencePool
+
+
+class Interrupted(Exception):
+    """A run was interrupted. What was answered is kept."""
+
+
+async def run_models(
+    works: Sequence[Work],
+    pool: InferencePool,
+    transport: Transport,
+    *,
+    max_cost: Decimal | None = None,
+    notice: Notice = lambda _: None,
+    watch: Callable[[Sequence[Tally]], None] = lambda _: None,
+) -> list[Tally]:
+    """Ask all models at once and append every response to the pool; return what became of them.
+
+    `max_cost` is what the whole pool may cost in US dollars, earlier runs included. `watch` is called after each
+    response. Raises Interrupted after an interruption, and what the disk raises.
+    """
+    keeper = Keeper(pool)
+    budget = Budget(max_cost, pool.spent)
+    runs = [ModelRun(work, keeper, transport, budget, notice) for work in works]
+    tallies = [run.tally for run in runs]
+    for run in runs:
+        run.watch = lambda: watch(tallies)
+    interrupts = 0
+
+    async def stop() -> None:
+        await budget.stop()
+        for run in runs:
+            await run.stop()
+
+    async def all_of_them() -> None:
+        async with asyncio.TaskGroup() as group:
+            for run in runs:
+                group.create_task(run.run())
+
+    main = asyncio.ensure_future(all_of_them())
+    stops: set[asyncio.Task[None]] = set()
+
+    def interrupted() -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts == 1:
+            running = sum(run.running for run in runs)
+            notice(f"stopping: {running} requests are under way and will be kept; interrupt again to give them up")
+            stops.add(asyncio.ensure_future(stop()))
+        else:
+            main.cancel()
+
+    try:
+        async with keeper, _on_interrupt(interrupted):
+            try:
+                await main
+            except asyncio.CancelledError:
+                if not interrupts:
+                    raise
+            except BaseExceptionGroup as group:
+                raise _first(group) from group
+    finally:
+        await transport.close()
+    if interrupts:
+        raise Interrupted
+    return tallies
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first plain exception in a group."""
+    one: BaseException = group
+    while isinstance(one, BaseExceptionGroup):
+        one = one.exceptions[0]
+    return one
+
+
+@contextlib.asynccontextmanager
+async def _on_interrupt(handler: Callable[[], None]) -> AsyncIterator[None]:
+    """Call a handler in the event loop at each interruption, where the system and the thread allow it."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, handler)
+    except (NotImplementedError, RuntimeError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
