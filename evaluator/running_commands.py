@@ -1,13 +1,13 @@
-"""`gniah-eval run` and `gniah-eval models`: which models are asked what, with which limits."""
+"""`gniah-eval run`: which models are asked what, within which limits."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gniah.evaluator.inference.asked_model import AskedModel
     from gniah.evaluator.inference.model_run import Tally
     from gniah.evaluator.inference.preview import Preview
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class _Amount(Typed[Decimal]):
@@ -57,36 +59,62 @@ class Changes(NamedTuple):
     seed: int | None
 
 
+# What is asked of which models, for each command that asks them.
+_CHOICE: tuple[Callable[[Any], Any], ...] = (
+    click.argument("examples", type=GIVEN_PATH),
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        required=True,
+        metavar="MODEL",
+        help=f"A model. Offline: {', '.join(OFFLINE)}. Over a network: a name of gniah-eval models, a model file, or "
+        "LiteLLM's name, such as openai/gpt-5.6-luna. Repeatable.",
+    ),
+    click.option(
+        "--out", type=GIVEN_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it."
+    ),
+    click.option(
+        "--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Ask each example N times."
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="Ask the first N examples only."),
+    click.option("--experiment", help="Ask the examples of this list, in the order of its slots."),
+    click.option("--list-length", type=click.IntRange(min=1), help="The context length of that list."),
+    click.option("--slots", type=Range(), help="Ask these slots of a list only, from 0, both ends included."),
+    click.option("--preview", is_flag=True, help="Say what would be sent, cost and take, and send nothing."),
+    click.option(
+        "--max-cost", type=_Amount(), help="What RUN may cost in all: no request that could exceed it is sent."
+    ),
+    click.option(
+        "--too-long",
+        type=click.Choice(("fail", "skip", "send")),
+        default="fail",
+        show_default=True,
+        help="What to do when examples exceed a model's window, room for its output included.",
+    ),
+    click.option(
+        "--base-address", metavar="URL", help="An OpenAI-compatible server, such as http://127.0.0.1:8080/v1."
+    ),
+    click.option("--key-variable", metavar="NAME", help="The environment variable that holds the key."),
+    click.option(
+        "--effort", "efforts", multiple=True, help="Reasoning effort. Repeatable: each is a model of its own."
+    ),
+    click.option("--parameter", "parameters", multiple=True, metavar="NAME=JSON", help="A request field. Repeatable."),
+    click.option(
+        "--request-seed", type=int, help="Send a seed with each request, one for each repeat, drawn from this."
+    ),
+)
+
+
+def choosing(command: Command) -> Command:
+    """Give a command the argument and the options that say what is asked of which models."""
+    for option in reversed(_CHOICE):
+        command = option(command)
+    return command
+
+
 @click.command("run")
-@click.argument("examples", type=GIVEN_PATH)
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    required=True,
-    metavar="MODEL",
-    help=f"A model. Offline: {', '.join(OFFLINE)}. Over a network: a name of gniah-eval models, a model file, or "
-    "LiteLLM's name, such as openai/gpt-5.6-luna. Repeatable.",
-)
-@click.option("--out", type=GIVEN_PATH, required=True, metavar="RUN", help="Run folder; a stopped run goes on in it.")
-@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Ask each example N times.")
-@click.option("--limit", type=click.IntRange(min=1), help="Ask the first N examples only.")
-@click.option("--experiment", help="Ask the examples of this list, in the order of its slots.")
-@click.option("--list-length", type=click.IntRange(min=1), help="The context length of that list.")
-@click.option("--slots", type=Range(), help="Ask these slots of a list only, from 0, both ends included.")
-@click.option("--preview", is_flag=True, help="Say what would be sent, cost and take, and send nothing.")
-@click.option("--max-cost", type=_Amount(), help="What RUN may cost in all: no request that could exceed it is sent.")
-@click.option(
-    "--too-long",
-    type=click.Choice(("fail", "skip", "send")),
-    default="fail",
-    show_default=True,
-    help="What to do when examples exceed a model's window, room for its output included.",
-)
-@click.option("--base-address", metavar="URL", help="An OpenAI-compatible server, such as http://127.0.0.1:8080/v1.")
-@click.option("--key-variable", metavar="NAME", help="The environment variable that holds the key.")
-@click.option("--effort", "efforts", multiple=True, help="Reasoning effort. Repeatable: each is a model of its own.")
-@click.option("--parameter", "parameters", multiple=True, metavar="NAME=JSON", help="A request field. Repeatable.")
+@choosing
 @click.option("--tiers", type=Names(), help="Service tiers in the order they are tried, such as flex,default.")
 @click.option("--stream/--no-stream", default=None, help="Whether answers are streamed.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests at once, for each model.")
@@ -95,7 +123,6 @@ class Changes(NamedTuple):
 @click.option("--time-limit", type=click.IntRange(min=1), metavar="SECONDS", help="For one request, by the clock.")
 @click.option("--idle-limit", type=click.IntRange(min=1), metavar="SECONDS", help="Between two pieces of a stream.")
 @click.option("--attempts", type=click.IntRange(min=1), default=10, show_default=True, help="For one request.")
-@click.option("--request-seed", type=int, help="Send a seed with each request, one for each repeat, drawn from this.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random model.")
 @click.option(
     "--constant-answer",
@@ -159,7 +186,7 @@ def run_command(
         base_address=base_address,
         key_variable=key_variable,
         efforts=efforts,
-        parameters=_parameters(parameters),
+        parameters=request_fields(parameters),
         tiers=tiers,
         stream=stream,
         limits={
@@ -174,22 +201,22 @@ def run_command(
     words = tuple(dict.fromkeys(models))
     here = [word for word in words if word in OFFLINE and base_address is None]
     asked = [model for word in words if word not in here for model in asked_models(word, changes)]
-    _refuse_twins(asked)
+    refuse_twins(asked)
     selection = select(examples, Wanted(experiment, list_length, slots, limit))
     settings = ModelSettings(
         seed, constants(constant_answers), checked_range(count_range) or count_range_of(selection.path)
     )
     offline = [open_model(word, settings) for word in here]
     if preview:
-        _preview(selection, asked, out, repeats, as_json)
+        preview_of(selection, asked, out, repeats, as_json)
         return
-    selections = [_fitting(selection, model, too_long) for model in asked]
-    _check_prices(asked, max_cost)
+    selections = [fitting(selection, model, too_long) for model in asked]
+    check_prices(asked, max_cost)
     with selection, open_pool(out, say, OFFLINE_SYNC_EVERY, _claims(offline, asked)) as pool:
         if pool.done:
             say(f"{out}: going on; {len(pool.done)} answers are there already")
         counts = [_run_here(model, selection, pool, repeats) for model in offline]
-        tallies = _run_asked(asked, selections, pool, repeats, attempts, max_cost) if asked else []
+        tallies = _run_beside_batches(asked, selections, out, pool, repeats, attempts, max_cost) if asked else []
     _report(out, counts, tallies, as_json)
 
 
@@ -225,7 +252,8 @@ def asked_models(word: str, changes: Changes) -> list[AskedModel]:
     return found
 
 
-def _refuse_twins(asked: Sequence[AskedModel]) -> None:
+def refuse_twins(asked: Sequence[AskedModel]) -> None:
+    """Check that no model is given twice. Raises UsageFault."""
     claims = [model.claim for model in asked]
     for model, claim in zip(asked, claims, strict=True):
         if claims.count(claim) > 1:
@@ -238,8 +266,11 @@ def _claims(offline: Sequence[Model], asked: Sequence[AskedModel]) -> list[str]:
     return [*(digest(model.name)[:16] for model in offline), *(model.claim for model in asked)]
 
 
-def _fitting(selection: Selection, model: AskedModel, too_long: str) -> Selection:
-    """Return the examples that a model is asked: those that fit into its window, unless all are to be sent."""
+def fitting(selection: Selection, model: AskedModel, too_long: str) -> Selection:
+    """Return the examples that a model is asked: those that fit into its window, unless all are to be sent.
+
+    Raises UsageFault where none may exceed it and one does.
+    """
     from gniah.evaluator.inference.preview import exceeds, prompt_length
 
     if too_long == "send":
@@ -261,7 +292,8 @@ def _fitting(selection: Selection, model: AskedModel, too_long: str) -> Selectio
     return selection.only(fits)
 
 
-def _check_prices(asked: Sequence[AskedModel], max_cost: Decimal | None) -> None:
+def check_prices(asked: Sequence[AskedModel], max_cost: Decimal | None) -> None:
+    """Check that a limit can be kept: the most that a request can cost is known. Raises UsageFault."""
     if max_cost is None:
         return
     for model in asked:
@@ -277,6 +309,36 @@ def _run_here(model: Model, selection: Selection, pool: InferencePool, repeats: 
     with Progress(model.name) as progress:
         chosen = map(selection.read, selection.chosen)
         return run_model(model, chosen, pool, repeats=repeats, advance=progress.advance)
+
+
+def _run_beside_batches(
+    asked: Sequence[AskedModel],
+    selections: Sequence[Selection],
+    out: Path,
+    pool: InferencePool,
+    repeats: int,
+    attempts: int,
+    max_cost: Decimal | None,
+) -> list[Tally]:
+    """Ask what is in no batch that has not ended. Those requests are left, and what they may cost is set aside."""
+    from gniah.evaluator.inference.batches.journal import aside_of, read_batches
+
+    batches = read_batches(out).values()
+    waiting = {asked.key for batch in batches if batch.open for asked in batch.requests} - pool.done
+    pool.spent += aside_of(batches)
+    pool.done |= waiting
+    tallies = _run_asked(asked, selections, pool, repeats, attempts, max_cost)
+    for model, selection, tally in zip(asked, selections, tallies, strict=True):
+        keys = (
+            request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
+            for one in (selection.chosen if waiting else ())
+            for repeat in range(repeats)
+        )
+        left = sum(key in waiting for key in keys)
+        tally.already = max(0, tally.already - left)
+        if left:
+            say(f"{tally.model}: {left} requests are in batches and were not asked: gniah-eval batch collect {out}")
+    return tallies
 
 
 def _run_asked(
@@ -354,7 +416,7 @@ def _counts_table(counts: Sequence[RunCounts], tallies: Sequence[Tally]) -> str:
     return table(("model", "answered", "there already", "failed", "prompt cut", "not asked", "cost"), all_rows)
 
 
-def _preview(selection: Selection, asked: Sequence[AskedModel], out: Path, repeats: int, as_json: bool) -> None:
+def preview_of(selection: Selection, asked: Sequence[AskedModel], out: Path, repeats: int, as_json: bool) -> None:
     """Print what a run would do. Nothing is sent, and nothing is written."""
     from gniah.evaluator.inference.preview_tables import preview_json, preview_table
 
@@ -396,34 +458,6 @@ def _previewed(selection: Selection, model: AskedModel, out: Path, repeats: int)
     )
 
 
-@click.command("models")
-@click.argument("name", required=False)
-def models_command(name: str | None) -> None:
-    """List the models whose files come with gniah, or print the file of NAME, to be copied and changed.
-
-    \b
-    Example:
-      gniah-eval models
-      gniah-eval models gpt-5.6-luna > my-model.toml
-    """
-    from gniah.evaluator.inference.model_files import find_model, shipped_models, shipped_text
-
-    if name is not None:
-        if name not in shipped_models():
-            raise UsageFault(
-                f"no file of a model {name!r} comes with gniah", remedy=f"choose one of {', '.join(shipped_models())}"
-            )
-        emit(shipped_text(name).rstrip("\n"))
-        return
-    rows = []
-    for one in shipped_models():
-        file = find_model(one)
-        if file is not None:
-            window = "unknown" if file.context_window is None else f"{file.context_window:,}"
-            rows.append((file.name, file.litellm, window, ", ".join(file.tiers) or "-"))
-    emit(table(("model", "asked as", "window", "tiers"), rows))
-
-
 def checked_range(count_range: CountRange | None) -> CountRange | None:
     """Return a range of right answers. Raises UsageFault when its ends are swapped."""
     if count_range is not None and count_range[0] > count_range[1]:
@@ -442,7 +476,8 @@ def constants(words: tuple[str, ...]) -> dict[str, str]:
     return answers
 
 
-def _parameters(words: tuple[str, ...]) -> dict[str, Any]:
+def request_fields(words: tuple[str, ...]) -> dict[str, Any]:
+    """Return the request fields that were given as NAME=JSON. Raises UsageFault for a word that is none."""
     found = {}
     for word in words:
         name, sign, text = word.partition("=")

@@ -22,7 +22,7 @@ from gniah.records import families
 from gniah.records.canonical import digest
 from gniah.records.errors import InputError
 from gniah.records.examples import Example
-from gniah.records.responses import PROMPT_CUT, Response, prompt_sha256
+from gniah.records.responses import PROMPT_CUT, Response, effort_of, prompt_sha256, settled
 
 # What others take from here, whatever module it stands in.
 __all__ = [
@@ -145,8 +145,7 @@ class ModelScores:
     @property
     def reasoning_effort(self) -> str:
         """Return the effort that was asked for, or `none`."""
-        effort = self.parameters.get("reasoning_effort")
-        return "none" if effort is None else str(effort)
+        return effort_of(self.parameters)
 
     @property
     def overall(self) -> Summary:
@@ -308,14 +307,3 @@ def _address(base_address: str | None, parameters: Mapping[str, Any]) -> str:
         raise InputError(
             f"parameters of a response: {error}", remedy="give a pool of responses as gniah-eval run writes it"
         ) from None
-
-
-def settled(value: Any) -> Any:
-    """Return parameters in a form that has a digest: fractions as text."""
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return {str(name): settled(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [settled(item) for item in value]
-    return value

@@ -221,7 +221,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON document whose top is an object. Raises InputError that names the file."""
     with machine_trouble(path):
         raw = path.read_bytes()
-    return _parse_object(raw, str(path))
+    return parse_object(raw, str(path))
 
 
 def read_json_lines(path: Path, end: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -241,10 +241,11 @@ def read_json_lines(path: Path, end: int | None = None) -> Iterator[tuple[int, d
                     f"{path}:{number}: the last line has no newline: the file was cut",
                     remedy="make the file again, or remove its last line",
                 )
-            yield number, _parse_object(line, f"{path}:{number}")
+            yield number, parse_object(line, f"{path}:{number}")
 
 
-def _parse_object(raw: bytes, where: str) -> dict[str, Any]:
+def parse_object(raw: bytes, where: str) -> dict[str, Any]:
+    """Return the JSON object that bytes hold; `where` names their place. Raises InputError when they hold none."""
     try:
         value = json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -58,7 +58,7 @@ def request_key(model: str, base_address: str | None, parameters: Mapping[str, A
             "schema": KEY_RULES,
             "model": model,
             "base_address": base_address,
-            "parameters": _decimal(parameters),
+            "parameters": settled(parameters),
             "prompt_sha256": prompts,
             "repeat": repeat,
         }
@@ -70,14 +70,21 @@ def prompt_sha256(system_prompt: str, user_prompt: str) -> str:
     return digest([hashlib.sha256(text.encode("utf-8")).hexdigest() for text in (system_prompt, user_prompt)])
 
 
-def _decimal(value: Any) -> Any:
+def settled(value: Any) -> Any:
+    """Return parameters in a form that has a digest: fractions as text."""
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, Mapping):
-        return {str(name): _decimal(item) for name, item in value.items()}
+        return {str(name): settled(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_decimal(item) for item in value]
+        return [settled(item) for item in value]
     return value
+
+
+def effort_of(parameters: Mapping[str, Any]) -> str:
+    """Return the reasoning effort among a request's parameters, `none` without one."""
+    effort = parameters.get("reasoning_effort")
+    return "none" if effort is None else str(effort)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from gniah.evaluator.inference.transport import Outgoing
 from gniah.records.canonical import digest
 from gniah.records.errors import UsageFault
 from gniah.records.examples import Example
-from gniah.records.responses import Request
+from gniah.records.responses import Request, settled
 from gniah.records.streams import Stream
 
 # 31 bits, since some providers take no more.
@@ -62,7 +62,7 @@ class AskedModel:
     @property
     def claim(self) -> str:
         """Return what only one process may ask at a time in one run folder."""
-        return digest([self.name, self.base_address, _plain(self.parameters)])[:16]
+        return digest([self.name, self.base_address, settled(self.parameters)])[:16]
 
     def request(self, qid: str, system_prompt: str, user_prompt: str, repeat: int) -> Request:
         """Return a request, as it is kept."""
@@ -126,14 +126,3 @@ def changed(
     merged = {**file.parameters, **(parameters or {})}
     kept = {name: value for name, value in merged.items() if value is not None}
     return dataclasses.replace(file, parameters=kept, limits=dataclasses.replace(file.limits, **asked), **given)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with its fractions as strings, as canonical JSON has them."""
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value

@@ -7,7 +7,6 @@ one at once; a tier that a provider does not offer is not tried again by any req
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,10 +24,10 @@ from gniah.evaluator.inference.failures import (
 )
 from gniah.evaluator.inference.limits import Pace
 from gniah.evaluator.inference.transport import Outgoing, Reply, Transport
+from gniah.records.streams import Stream
 
 Notice = Callable[[str], None]
-# It spreads requests in time, and no result depends on it.
-_SPREAD = secrets.SystemRandom()
+_PARTS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,10 @@ class Asker:
         self._notice = notice
         self._keys = tuple(key for key in keys if len(key) > 3)
 
-    async def ask(self, outgoing: Outgoing, tokens: int) -> Pursuit:
+    async def ask(self, outgoing: Outgoing, tokens: int, name: str) -> Pursuit:
         """Pursue a request; `tokens` are those of its prompt. Nothing but a cancellation is raised.
+
+        Waits are drawn from `name`, the request's own, so that requests which fail together come back one by one.
 
         When the pace is stopped, what is under way goes on, and nothing more is sent; so there may be neither a reply
         nor a failure.
@@ -107,16 +108,12 @@ class Asker:
         free = paid = 0
         while True:
             pursuit.tier = tiers[0]
-            if not await self._pace.turn(tokens):
+            if not (await self._pace.enter() and await self._pace.turn(tokens)):
                 return pursuit
             sent = time.monotonic()
             pursuit.waited = sent - begun
             try:
-                reply = await self._transport.send(
-                    dataclasses.replace(outgoing, tier=pursuit.tier),
-                    self._patience.time_limit,
-                    self._patience.idle_limit,
-                )
+                reply = await self._send(dataclasses.replace(outgoing, tier=pursuit.tier))
                 if not reply.blank or paid + 1 >= self._patience.paid_attempts:
                     pursuit.reply, pursuit.failure = reply, None
                     await self._pace.went_well()
@@ -130,8 +127,15 @@ class Asker:
             left = self._tiers_left(tiers, failure)
             if left != tiers:
                 tiers = left
-            elif not await self._another(failure, free, paid):
+            elif not await self._another(failure, free, paid, name):
                 return pursuit
+
+    async def _send(self, outgoing: Outgoing) -> Reply:
+        """Make one attempt, for which there is room, and give the room back."""
+        try:
+            return await self._transport.send(outgoing, self._patience.time_limit, self._patience.idle_limit)
+        finally:
+            await self._pace.leave()
 
     def _tiers_left(self, tiers: list[str | None], failure: Failure) -> list[str | None]:
         """Return the tiers to go on with: without the first one, where that has no room or is not offered.
@@ -147,7 +151,7 @@ class Asker:
             return tiers[1:] or [None]
         return tiers
 
-    async def _another(self, failure: Failure, free: int, paid: int) -> bool:
+    async def _another(self, failure: Failure, free: int, paid: int, name: str) -> bool:
         """Return whether another attempt is to be made, after waiting for it."""
         patience = self._patience
         if failure.kind in LAST or failure.kind in ENDS_A_MODEL:
@@ -158,12 +162,12 @@ class Asker:
             await self._pace.slow_down(failure.wait)
         if free >= patience.attempts or paid >= patience.paid_attempts:
             return False
-        return await self._pace.rest(self._backoff(free + paid, failure.wait))
+        return await self._pace.rest(self._backoff(name, free + paid, failure.wait))
 
-    def _backoff(self, attempts: int, asked: float | None) -> float:
+    def _backoff(self, name: str, attempts: int, asked: float | None) -> float:
         """Return a random wait that grows with the attempts, on top of what the provider asked for."""
-        longest = min(self._patience.longest_backoff, self._patience.backoff * 2 ** (attempts - 1))
-        drawn = _SPREAD.uniform(0, longest)
+        longest: float = min(self._patience.longest_backoff, self._patience.backoff * 2 ** (attempts - 1))
+        drawn = longest * Stream(name, "backoff", attempts).below(_PARTS) / _PARTS
         return drawn if asked is None else asked + min(drawn, 0.1 * asked + self._patience.backoff)
 
     def _without_keys(self, message: str) -> str:

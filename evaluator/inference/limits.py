@@ -54,7 +54,7 @@ class Window:
 
 
 class Pace:
-    """When the next request of a model may go, and how many may run.
+    """When the next attempt of a model's requests may go, and how many may run.
 
     At most `concurrency` run at once. After a sign of overload half as many do, and after each success a little more
     again: one more for as many successes as may run.
@@ -83,6 +83,11 @@ class Pace:
         return max(1, int(self._allowed))
 
     @property
+    def running(self) -> int:
+        """How many attempts run now."""
+        return self._running
+
+    @property
     def pause(self) -> float:
         """For how many more seconds nothing is sent because the provider asked for it."""
         return max(0.0, self._paused_until - self._clock())
@@ -100,7 +105,7 @@ class Pace:
         return not self._stopped.is_set()
 
     async def enter(self) -> bool:
-        """Wait until one more request may run, and count it; return False when none may go any more."""
+        """Wait until one more attempt may run, and count it; return False when none may go any more."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._running < self.allowed or self._stopped.is_set())
             if self._stopped.is_set():
@@ -109,7 +114,7 @@ class Pace:
             return True
 
     async def leave(self) -> None:
-        """Take note that a request ended."""
+        """Take note that an attempt ended."""
         async with self._changed:
             self._running -= 1
             self._changed.notify_all()

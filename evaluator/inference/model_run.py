@@ -16,7 +16,7 @@ from gniah.evaluator.inference.budget import Budget
 from gniah.evaluator.inference.failures import ENDS_A_MODEL, REFUSED, TOO_LONG, Failure
 from gniah.evaluator.inference.keeper import Keeper
 from gniah.evaluator.inference.limits import Pace
-from gniah.evaluator.inference.transport import Transport
+from gniah.evaluator.inference.transport import Outgoing, Transport
 from gniah.evaluator.selection import Chosen, Selection
 from gniah.records.responses import Call, Response, request_key
 
@@ -26,6 +26,8 @@ _FAILED_IN_A_ROW = 10
 # So many first requests that are refused, or whose prompts arrive cut, are no accident.
 _REFUSED_AT_FIRST = 5
 _CUT_AT_FIRST = 3
+# Fields that go by two names.
+_OTHER_NAMES = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 
 
 @dataclass(slots=True)
@@ -94,7 +96,6 @@ class ModelRun:
         self.model = model
         self.tally = Tally(model.label, total=len(work.selection.chosen) * work.repeats)
         self.watch: Callable[[], None] = lambda: None
-        self.running = 0
         self._work, self._keeper, self._budget = work, keeper, budget
         self._notice = notice
         self._pace = Pace(limits.concurrency, limits.requests_per_minute, limits.tokens_per_minute)
@@ -108,27 +109,35 @@ class ModelRun:
         self._followers: deque[_Unit] = deque()
         self._waiting: dict[str, list[_Unit]] = {}
         self._in_a_row = 0
+        self._looked = self._stopped = False
+        # So many requests are in memory; how many of them run is the pace's to say.
+        self._room = asyncio.Semaphore(limits.concurrency)
         self._units = self._first_units()
+
+    @property
+    def running(self) -> int:
+        """How many attempts are under way."""
+        return self._pace.running
 
     def _say(self, text: str) -> None:
         self._notice(f"{self.model.label}: {text}")
 
     async def stop(self) -> None:
         """Send nothing more."""
+        self._stopped = True
         await self._pace.stop()
 
     async def run(self) -> None:
         """Ask until nothing is left, or until it makes no sense."""
         pending: set[asyncio.Task[None]] = set()
         try:
-            while await self._pace.enter():
+            while await self._room.acquire() and self.tally.ended is None and not self._stopped:
                 unit = self._next()
                 while unit is None and pending:  # the first answer to a prompt lets its repeats follow
                     done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                     _raise_from(done)
                     unit = self._next()
-                if unit is None or self.tally.ended is not None:
-                    await self._pace.leave()
+                if unit is None:
                     break
                 task = asyncio.create_task(self._make(unit))
                 pending.add(task)
@@ -170,13 +179,11 @@ class ModelRun:
         return next(self._units, None)
 
     async def _make(self, unit: _Unit) -> None:
-        self.running += 1
         try:
             await self._ask(unit)
         finally:
-            self.running -= 1
             self._followers.extend(self._waiting.pop(unit.one.qid, ()))
-            await self._pace.leave()
+            self._room.release()
 
     async def _ask(self, unit: _Unit) -> None:
         tokens = unit.one.most_tokens
@@ -188,7 +195,8 @@ class ModelRun:
         try:
             example = self._work.selection.read(unit.one)
             outgoing = self.model.outgoing(example, unit.repeat, shared_prefix=self._work.repeats > 1)
-            pursuit = await self._asker.ask(outgoing, tokens)
+            pursuit = await self._asker.ask(outgoing, tokens, unit.key)
+            self._tell_unsent(outgoing, pursuit)
             cost = self._cost(pursuit)
             perhaps = most * (pursuit.perhaps_paid + (pursuit.reply is not None and cost is None))
             spent = perhaps + (cost or 0)
@@ -200,6 +208,17 @@ class ModelRun:
             await self._budget.settle(most, spent)
         await self._count(response, pursuit.failure, cost, perhaps)
         self.watch()
+
+    def _tell_unsent(self, outgoing: Outgoing, pursuit: Pursuit) -> None:
+        """Say once which fields were asked for and did not go out, where a request has the shape that shows it."""
+        sent = None if pursuit.reply is None else pursuit.reply.sent
+        if self._looked or sent is None or "model" not in sent:
+            return
+        self._looked = True
+        names = {*sent, *(_OTHER_NAMES.get(name, name) for name in sent)}
+        missing = sorted(set(outgoing.fields) - names - {"extra_body"})
+        if missing:
+            self._say(f"asked for and not sent: {', '.join(missing)}; 'sent' in the pool has what went out")
 
     def _cost(self, pursuit: Pursuit) -> Decimal | None:
         """Return what an answer cost, or None when there is none or that is not known."""

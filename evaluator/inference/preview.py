@@ -96,7 +96,7 @@ def preview(
     """
     limits = limits or model.limits
     expected = observed or model.expected.get(model.reasoning_effort or "")
-    sums = _Sums(model, limits)
+    sums = _Sums(model, limits, marked=model.cache_markers and repeats > 1)
     for prompt in prompts:
         done = min(max(answered(prompt.qid), 0), repeats)
         sums.add(prompt, repeats - done, done)
@@ -175,6 +175,8 @@ class _Sums:
 
     model: ModelFile
     limits: Limits
+    # Whether prompts are sent with a cache mark: all requests that find no prompt there write it there.
+    marked: bool
     examples: int = 0
     requests: int = 0
     answered: int = 0
@@ -203,7 +205,7 @@ class _Sums:
             self._measure(prompt.qid, length, left)
         for tier in self.model.billed_tiers:
             row = None if length is None else price_row(self.model, tier, length)
-            plain, cached = (None, None) if row is None else _input_costs(self.model, row, length or 0, left)
+            plain, cached = (None, None) if row is None else self._input(row, length or 0, left)
             self.inputs[tier] = _plus(self.inputs.get(tier, Decimal(0)), plain)
             self.inputs_cached[tier] = _plus(self.inputs_cached.get(tier, Decimal(0)), cached)
             counts = self.rows.setdefault(tier, {})
@@ -221,6 +223,11 @@ class _Sums:
         per_minute = self.limits.tokens_per_minute
         self.over_tokens_per_minute += per_minute is not None and length > per_minute
 
+    def _input(self, row: PriceRow, length: int, left: int) -> tuple[Decimal | None, Decimal | None]:
+        """Return the input costs of `left` requests with one prompt: without cache hits, and with all but the first."""
+        price = row.cache_write if self.marked else uncached_price(self.model, row)
+        return charge((length * left, price)), charge((length, price), (length * (left - 1), row.cached))
+
     def cost(self, tier: str, output_tokens: Decimal | None) -> TierCost:
         """Return the costs of a tier, with the expected output where it is known."""
         output: Decimal | None = None
@@ -230,16 +237,6 @@ class _Sums:
                 output = _plus(output, None if row is None else charge((output_tokens * count, row.output)))
         plain, cached = self.inputs.get(tier, Decimal(0)), self.inputs_cached.get(tier, Decimal(0))
         return TierCost(tier, plain, cached, _plus(plain, output), _plus(cached, output))
-
-
-def _input_costs(model: ModelFile, row: PriceRow, length: int, left: int) -> tuple[Decimal | None, Decimal | None]:
-    """Return the input costs of `left` requests with one prompt: without cache hits, and with all but the first one."""
-    price = uncached_price(model, row)
-    plain = charge((length * left, price))
-    if left == 1 and not model.cache_markers:
-        return plain, plain
-    first = row.cache_write if model.cache_markers else price
-    return plain, charge((length, first), (length * (left - 1), row.cached))
 
 
 def _plus(one: Decimal | None, other: Decimal | None) -> Decimal | None:

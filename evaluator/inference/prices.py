@@ -121,16 +121,14 @@ def charge(*parts: tuple[int | Decimal, Decimal | None]) -> Decimal | None:
 
 
 def reserve(model: ModelFile, prompt_tokens: int) -> Decimal | None:
-    """Return the most that one request can cost: no cache hit, the dearest tier, the longest answer.
+    """Return the most that one request can cost: no cache hit, the dearest prices of the file, the longest answer.
 
     None when the longest answer or a price is not known. `prompt_tokens` is usually an estimate; give the largest.
-    Where the provider chooses among several price lists (`reported_cost`), it is the most at the prices of the file.
     """
     if model.output_limit is None:
         return None
-    most = [
-        _most(price_row(model, tier, prompt_tokens), prompt_tokens, model.output_limit) for tier in model.billed_tiers
-    ]
+    tiers = {*model.billed_tiers, *(row.tier for row in model.prices)}
+    most = [_most(price_row(model, tier, prompt_tokens), prompt_tokens, model.output_limit) for tier in sorted(tiers)]
     known = [one for one in most if one is not None]
     return max(known) if len(known) == len(most) else None
 

@@ -12,9 +12,10 @@ import datetime
 import logging
 import os
 import time
+import warnings
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gniah.evaluator.inference.failures import (
     CONNECTION,
@@ -29,6 +30,9 @@ from gniah.evaluator.inference.failures import (
 )
 from gniah.evaluator.judging import REFUSED as REFUSED_WORDS
 from gniah.records.errors import MissingDependency
+
+if TYPE_CHECKING:
+    import httpx
 
 # Providers that LiteLLM asks through its own HTTP handler, not through the client of OpenAI.
 _BY_HANDLER = frozenset(
@@ -119,6 +123,8 @@ def load_litellm() -> Any:
     """Import LiteLLM, quiet and kept from the network. Raises MissingDependency without it."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+    # It warns of its own types, each time it meets a provider for the first time.
+    warnings.filterwarnings("ignore", module=r"(pydantic|litellm)(\.|$)")
     try:
         import litellm
     except ImportError as error:
@@ -140,9 +146,12 @@ def load_litellm() -> Any:
 
 
 class LiteLLMTransport:
-    """Sends by LiteLLM. It belongs to one event loop, and holds at most `connections` connections."""
+    """Sends by LiteLLM. It belongs to one event loop, and holds at most `connections` connections.
 
-    def __init__(self, connections: int = 100) -> None:
+    Where a `network` is given, all that LiteLLM sends goes there.
+    """
+
+    def __init__(self, connections: int = 100, network: httpx.AsyncBaseTransport | None = None) -> None:
         self._litellm = load_litellm()
         import httpx
         from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
@@ -150,7 +159,7 @@ class LiteLLMTransport:
         from gniah.evaluator.inference.wire import WatchedTransport, watch
 
         self._watch = watch
-        self._http = WatchedTransport(connections)
+        self._http = WatchedTransport(connections, network)
         self._litellm.aclient_session = httpx.AsyncClient(transport=self._http, timeout=None)  # noqa: S113
         self._handler = AsyncHTTPHandler(transport=self._http)
 

@@ -8,7 +8,9 @@ as they pass. Nothing is changed, and messages are not kept.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
+import json
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
@@ -108,10 +110,7 @@ class Exchange:
             self._note(data)
 
     def _note(self, data: bytes) -> None:
-        try:
-            value = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            return
+        value = _parsed(data)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
                 self._take(one)
@@ -138,12 +137,19 @@ class Exchange:
             self.usage.update({name: value for name, value in usage.items() if value is not None})
 
 
+def _parsed(data: bytes) -> object:
+    """Return the value of JSON, None when it is none. What orjson refuses, such as a lone surrogate, json may read."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(data)
+    return None
+
+
 def _fields(content: bytes) -> dict[str, Any] | None:
     """Return the fields of a request's body without its messages, or None when it is no JSON object."""
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return None
+    value = _parsed(content)
     if not isinstance(value, dict):
         return None
     return {name: item for name, item in value.items() if name not in _MESSAGES}
@@ -185,9 +191,13 @@ def watch() -> Exchange:
 
 
 class WatchedTransport(httpx.AsyncBaseTransport):
-    """HTTP as httpx does it, with each task's exchange noted. Proxies are those of the environment."""
+    """HTTP as httpx does it, with each task's exchange noted. Proxies are those of the environment.
 
-    def __init__(self, connections: int) -> None:
+    Where a `network` is given, everything goes there.
+    """
+
+    def __init__(self, connections: int, network: httpx.AsyncBaseTransport | None = None) -> None:
+        self._network = network
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._direct = httpx.AsyncHTTPTransport(limits=limits)
         self._proxies = {
@@ -216,7 +226,9 @@ class WatchedTransport(httpx.AsyncBaseTransport):
         for transport in (self._direct, *self._proxies.values()):
             await transport.aclose()
 
-    def _inner(self, request: httpx.Request) -> httpx.AsyncHTTPTransport:
+    def _inner(self, request: httpx.Request) -> httpx.AsyncBaseTransport:
+        if self._network is not None:
+            return self._network
         if not self._proxies or urllib.request.proxy_bypass(request.url.host):
             return self._direct
         return self._proxies.get(request.url.scheme) or self._proxies.get("all") or self._direct

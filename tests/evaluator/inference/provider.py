@@ -47,6 +47,7 @@ class Act:
     finish: str | None = "stop"
     usage: Mapping[str, Any] | None = field(default_factory=lambda: dict(USAGE))
     reasoning: str = ""
+    reasoning_name: str = "reasoning_content"
     delay: float = 0.0
     pieces: int = 2
     piece_delay: float = 0.0
@@ -147,7 +148,7 @@ class Provider:
     def whole(self, act: Act, asked: Asked) -> dict[str, Any]:
         message = {"role": "assistant", "content": act.text}
         if act.reasoning:
-            message["reasoning_content"] = act.reasoning
+            message[act.reasoning_name] = act.reasoning
         choice = {"index": 0, "message": message, "finish_reason": act.finish}
         return {**self.frame(asked, "chat.completion"), "choices": [choice], "usage": act.usage, **act.more}
 
@@ -158,7 +159,7 @@ class Provider:
         sink.write(head(act, None, "text/event-stream"))
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
         if act.reasoning:
-            deltas.append({"reasoning_content": act.reasoning})
+            deltas.append({act.reasoning_name: act.reasoning})
         size = max(1, -(-len(act.text) // act.pieces))
         deltas += [{"content": act.text[start : start + size]} for start in range(0, len(act.text), size)]
         for number, delta in enumerate(deltas):
@@ -190,7 +191,8 @@ class Provider:
 
 
 def head(act: Act, length: int | None, kind: str) -> bytes:
-    lines = [f"HTTP/1.1 {act.status} Words", f"content-type: {kind}"]
+    lines = [f"HTTP/1.1 {act.status} Words"]
+    lines += [] if "content-type" in act.headers else [f"content-type: {kind}"]
     lines.append("transfer-encoding: chunked" if length is None else f"content-length: {length}")
     lines += [f"{name}: {value}" for name, value in act.headers.items()]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")

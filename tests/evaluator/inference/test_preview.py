@@ -66,10 +66,12 @@ def test_costs_are_those_of_each_request() -> None:
 def test_the_first_of_repeats_is_written_into_the_cache_where_that_is_charged() -> None:
     always = seen(replace(TOY, uncached_input="cache-write"), 1000, repeats=2)
     assert amounts(always)[:2] == (Decimal("0.0025"), Decimal("0.00135"))
-    marked = seen(replace(TOY, cache_markers=True), 1000, repeats=2)
-    assert amounts(marked)[:2] == (Decimal("0.002"), Decimal("0.00135"))
-    once = seen(replace(TOY, cache_markers=True), 1000)
-    assert amounts(once)[:2] == (Decimal("0.001"), Decimal("0.00125"))
+    marked = replace(TOY, cache_markers=True)
+    assert amounts(seen(marked, 1000, repeats=2))[:2] == (Decimal("0.0025"), Decimal("0.00135"))
+    last = seen(marked, 1000, repeats=2, answered=lambda _: 1)
+    assert amounts(last)[:2] == (Decimal("0.00125"), Decimal("0.00125"))
+    # A prompt that is sent once is not marked.
+    assert amounts(seen(marked, 1000))[:2] == (Decimal("0.001"), Decimal("0.001"))
     assert amounts(seen(TOY, 1000))[:2] == (Decimal("0.001"), Decimal("0.001"))
 
 
