@@ -222,13 +222,19 @@ def run_command(
 
 def asked_models(word: str, changes: Changes) -> list[AskedModel]:
     """Return the models that a word stands for, one for each effort. Raises UsageFault for a word that is none."""
+    from gniah.evaluator.inference import model_fields as fields
     from gniah.evaluator.inference.asked_model import AskedModel, changed
-    from gniah.evaluator.inference.model_files import ModelFile, find_model, shipped_models
+    from gniah.evaluator.inference.model_files import ModelFile, find_model, from_words, shipped_models
 
+    address = changes.base_address and from_words("--base-address", changes.base_address, fields.as_address)
+    variable = changes.key_variable and from_words("--key-variable", changes.key_variable, fields.as_variable)
+    tiers = None if changes.tiers is None else from_words("--tiers", list(changes.tiers), fields.as_tiers)
+    given = from_words("--parameter ", changes.parameters, fields.as_parameters)
     file = find_model(word)
-    if file is None and (changes.base_address is not None or "/" in word):
-        provider = "" if changes.base_address is None or word.startswith("openai/") else "openai/"
-        file = ModelFile(name=word, litellm=f"{provider}{word}", base_address=changes.base_address)
+    if file is None and (address is not None or "/" in word):
+        provider = "" if address is None or word.startswith("openai/") else "openai/"
+        name = from_words("--model", word, fields.as_name)
+        file = ModelFile(name=name, litellm=f"{provider}{word}", base_address=address)
     if file is None:
         known = ", ".join((*OFFLINE, *shipped_models()))
         raise UsageFault(
@@ -241,11 +247,11 @@ def asked_models(word: str, changes: Changes) -> list[AskedModel]:
         more = {} if effort is None else {"reasoning_effort": effort}
         one = changed(
             file,
-            parameters={**changes.parameters, **more},
+            parameters={**given, **more},
             limits=changes.limits,
-            base_address=changes.base_address,
-            key_variable=changes.key_variable,
-            tiers=changes.tiers,
+            base_address=address,
+            key_variable=variable,
+            tiers=tiers,
             stream=changes.stream,
         )
         found.append(AskedModel(one, changes.seed))
@@ -336,8 +342,8 @@ def _run_beside_batches(
         )
         left = sum(key in waiting for key in keys)
         tally.already = max(0, tally.already - left)
-        if left:
-            say(f"{tally.model}: {left} requests are in batches and were not asked: gniah-eval batch collect {out}")
+        if left and tally.ended is None:
+            tally.ended = f"{left} requests are in batches; gniah-eval batch collect {out} fetches their answers"
     return tallies
 
 

@@ -22,7 +22,7 @@ def check_no_keys(table: Mapping[str, Any], where: str) -> None:
     for place, name, value in _fields(table, ""):
         if _looks_like_key(name, value):
             raise InputError(
-                f"{where}: {place} looks like a key, and a key does not belong into a model file",
+                f"{where}: {place} looks like a key, and a key does not belong there",
                 remedy="take it out, put the key into an environment variable, and name that in key_variable",
             )
         if isinstance(value, str) and _has_user(value):

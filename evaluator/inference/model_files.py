@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gniah.evaluator.inference.key_guard import check_no_keys
 from gniah.evaluator.inference.model_fields import (
     DEFAULT_TIER,
     Fields,
+    Wrong,
     as_address,
     as_count,
     as_decimal,
@@ -34,12 +35,13 @@ from gniah.evaluator.inference.model_fields import (
     as_variable,
     as_whole,
 )
-from gniah.records.errors import InputError
+from gniah.records.errors import InputError, UsageFault
 from gniah.records.files import machine_trouble
 from gniah.records.manifests import check_schema
 
 SCHEMA = "gniah/model/1"
 
+T = TypeVar("T")
 _SHIPPED = Path(__file__).parent / "models"
 
 
@@ -238,3 +240,14 @@ def _expected(read: Fields) -> dict[str, Expected]:
 def shipped_text(name: str) -> str:
     """Return the file of a shipped model as it stands."""
     return (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def from_words(words: str, value: Any, check: Callable[[Any], T]) -> T:
+    """Return a value of the command line, checked as the field of a model file is. Raises UsageFault with the words."""
+    try:
+        check_no_keys(value if isinstance(value, Mapping) else {"what is given": value}, words)
+        return check(value)
+    except Wrong as error:
+        raise UsageFault(f"{words}{error.place}: {error.what}", remedy=error.remedy) from None
+    except InputError as error:
+        raise UsageFault(error.message, remedy=error.remedy) from None
