@@ -53,11 +53,13 @@ demo:
 	@.venv-demo/bin/python -m pip install --quiet --disable-pip-version-check .
 	@.venv-demo/bin/gniah-gen quickstart --out $(DEMO)
 
-# Not editable: tests run against what users get, where a file missing from the wheel is missed.
+# Not editable: tests run against what users get, where a file missing from the wheel is missed. Pyserini asks for torch,
+# which nothing here needs.
 dev-environment:
 	@$(call make_environment,.venv-test)
 	@rm -rf build
 	@.venv-test/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) '.[dev,notebooks]'
+	@.venv-test/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --no-deps pyserini
 
 # -P keeps the checkout off the module path, where `import cypher` would work by accident.
 test: dev-environment

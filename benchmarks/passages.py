@@ -1,6 +1,7 @@
 """Indexing made-up passages and drawing from them by titles: seconds of clock and processor, disk, peak memory.
 
-    python benchmarks/passages.py [--passages 200000] [--titles 200] [--draws 1500,7000] [--work FOLDER]
+    python benchmarks/passages.py [--passages 200000] [--titles 200] [--draws 1500,7000] [--back-end tantivy|pyserini]
+                                  [--work FOLDER]
 
 A passage has 100 words of a vocabulary of 200,000, the n-th as common as 1 / n. A title has ten words as common as
 there, with no stop words among them, so it is harder than a real one: its words stand in more passages.
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from gniah.generator.retrieval import PassageCorpus, build_index
+from gniah.generator.retrieval.back_ends import FOLDERS
 from gniah.records.corpora import CORPUS_SCHEMA, CorpusWriter, packed
 from gniah.records.manifests import Manifest
 from gniah.records.texts import CLEANING_RULES
@@ -52,11 +54,11 @@ def make_corpus(folder: Path, passages: int) -> None:
     Manifest(CORPUS_SCHEMA, {**content, **facts}).write(folder)
 
 
-def index(folder: Path) -> None:
+def index(folder: Path, back_end: str) -> None:
     clock, processor = time.perf_counter(), time.process_time()
-    build_index(folder)
+    build_index(folder, back_end=back_end)
     clock, processor = time.perf_counter() - clock, time.process_time() - processor
-    size = sum(path.stat().st_size for path in (folder / "index").iterdir()) / 1e6
+    size = sum(path.stat().st_size for path in (folder / FOLDERS[back_end]).rglob("*")) / 1e6
     print(f"indexed: {clock:.1f} s, {processor:.1f} s of processor, {size:.1f} MB, peak {peak():.0f} MB")
 
 
@@ -65,6 +67,11 @@ def draw(folder: Path, titles: int, draws: int) -> None:
     corpus = PassageCorpus(folder)
     opened = time.perf_counter() - began
     queries = zipf_words(titles, 1, 10)
+    processor = time.process_time()
+    for query in queries:
+        next(corpus.draws([query]), None)
+    each = 1000 * (time.process_time() - processor) / titles
+    print(f"the first 16 of a title: {each:.1f} ms of processor")
     processor = time.process_time()
     found = len(list(islice(corpus.draws(queries), draws)))
     processor = time.process_time() - processor
@@ -77,11 +84,12 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=200_000)
     parser.add_argument("--titles", type=int, default=200)
     parser.add_argument("--draws", default="1500,7000")
+    parser.add_argument("--back-end", choices=tuple(FOLDERS), default="tantivy")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--step", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.step == "index":
-        index(given.work)
+        index(given.work, given.back_end)
         return
     if given.step:
         draw(given.work, given.titles, int(given.step))
@@ -90,7 +98,7 @@ def main() -> None:
         folder = Path(name) / "corpus"
         make_corpus(folder, given.passages)
         for step in ("index", *given.draws.split(",")):  # each in a process of its own, for its peak
-            words = ("--work", folder, "--titles", given.titles, "--step", step)
+            words = ("--work", folder, "--titles", given.titles, "--back-end", given.back_end, "--step", step)
             subprocess.run([sys.executable, __file__, *map(str, words)], check=True)
 
 

@@ -35,7 +35,10 @@ LARGEST_REPEAT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ScoredResponse:
-    """How one response counts under both readings. `gold` is the right answer; the rest is the response's own."""
+    """How one response counts under both readings. `gold` is the right answer; the rest is the response's own.
+
+    `cost` is in US dollars, `tier` the service tier it was asked at.
+    """
 
     qid: str
     repeat: int
@@ -46,6 +49,8 @@ class ScoredResponse:
     finish_reason: str | None
     usage: dict[str, Any]
     seconds: float | None
+    cost: str | None = None
+    tier: str | None = None
 
     def verdict(self, reading: str) -> Verdict:
         """Return how it counts under a reading, by its name."""
@@ -238,7 +243,7 @@ class _Judgements:
 
 def _line(response: Response, verdicts: Verdicts, gold: str) -> bytes:
     """Return a response as one line of a score file."""
-    card = verdicts.card.to_json()
+    card, call = verdicts.card.to_json(), response.call
     return json_bytes(
         {
             "qid": response.qid,
@@ -250,6 +255,8 @@ def _line(response: Response, verdicts: Verdicts, gold: str) -> bytes:
             "usage": dict(response.usage),
             "seconds": response.seconds,
             "key": response.key,
+            "cost": None if call is None else call.cost,
+            "tier": None if call is None else call.tier,
         }
     )
 

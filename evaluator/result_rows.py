@@ -40,6 +40,8 @@ COLUMNS: Mapping[str, str] = {
     "prompt_tokens": INTEGER,
     "completion_tokens": INTEGER,
     "reasoning_tokens": INTEGER,
+    "cost": NUMBER,
+    "tier": TEXT,
     "usage": TEXT,
     "other": TEXT,
 }
@@ -136,6 +138,8 @@ def _our_row(file: ResultFile, response: Mapping[str, Any]) -> Row:
         "prompt_tokens": _count(usage.get("prompt_tokens")),
         "completion_tokens": _count(usage.get("completion_tokens")),
         "reasoning_tokens": _count(_reasoning(usage)),
+        "cost": None if response.get("cost") is None else float(response["cost"]),
+        "tier": response.get("tier"),
         "usage": _text(usage),
         "other": None,
     }

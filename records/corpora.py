@@ -9,6 +9,7 @@
 | `manifest.json` | kind, source, licence, counts, rules, and the SHA-256 of each of these files |
 | `counts/DIGEST.bin` | a cache: the tokens of each block under one tokenizer, little-endian unsigned 32-bit |
 | `index/` | of passages: the index by which they are found, with a manifest of its own |
+| `index-pyserini/` | of passages: the same by Lucene |
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ KINDS = ("code", "essays", "books", "wikipedia")
 TEXTS, BLOCKS, NAMES, DOCUMENTS = DATA_FILES = ("texts.bin", "blocks.bin", "names.bin", "documents.bin")
 COUNTS_FOLDER = "counts"
 INDEX_FOLDER = "index"
+LUCENE_FOLDER = "index-pyserini"
 # A document: its first block, where its name begins, how many of its blocks were left out, the hash of its text.
 DOCUMENT = np.dtype([("block", "<u8"), ("name", "<u8"), ("left_out", "<u8"), ("sha256", "V32")])
 _RECORD = struct.Struct("<QQQ32s")

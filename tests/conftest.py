@@ -12,7 +12,7 @@ import pytest
 from gniah.loader.shipped import rfc_shards
 
 # Makes the modules beside this one importable whatever the import mode, each under one name.
-for _name in ("programs", "places", "neo4j_fixtures", "tokenizer_files"):
+for _name in ("programs", "places", "neo4j_fixtures", "spark_fixtures", "tasks_for_spark", "tokenizer_files"):
     if _name not in sys.modules:
         _spec = importlib.util.spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
         assert _spec is not None and _spec.loader is not None
@@ -22,8 +22,9 @@ for _name in ("programs", "places", "neo4j_fixtures", "tokenizer_files"):
 
 from neo4j_fixtures import empty_neo4j, neo4j_server  # noqa: E402
 from programs import Finished, Rfc, call_program  # noqa: E402
+from spark_fixtures import spark_cluster, spark_needs, spark_session  # noqa: E402
 
-__all__ = ["empty_neo4j", "neo4j_server"]
+__all__ = ["empty_neo4j", "neo4j_server", "spark_cluster", "spark_needs", "spark_session"]
 
 
 @pytest.fixture(scope="session")

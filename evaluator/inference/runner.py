@@ -12,11 +12,43 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from decimal import Decimal
 
+from gniah.evaluator.inference.asked_model import AskedModel
+from gniah.evaluator.inference.attempts import Patience
 from gniah.evaluator.inference.budget import Budget
 from gniah.evaluator.inference.keeper import Keeper
 from gniah.evaluator.inference.model_run import ModelRun, Notice, Tally, Work
-from gniah.evaluator.inference.transport import Transport
+from gniah.evaluator.inference.transport import LiteLLMTransport, Transport
 from gniah.evaluator.pool import InferencePool
+
+
+def ask_models(
+    works: Sequence[Work],
+    pool: InferencePool,
+    *,
+    max_cost: Decimal | None = None,
+    notice: Notice = lambda _: None,
+    watch: Callable[[Sequence[Tally]], None] = lambda _: None,
+) -> list[Tally]:
+    """Ask models over a network, all at once, until nothing is left; return what became of each one's requests.
+
+    Their selections must be open. `max_cost` is what the whole pool may cost in US dollars, earlier runs included;
+    `notice` is told what a user should hear, `watch` is called after each response. Failures are responses too, and
+    raise nothing. Raises Interrupted after an interruption, EnvironmentFault when the disk is full, MissingDependency
+    without LiteLLM.
+    """
+
+    async def work() -> list[Tally]:
+        transport = LiteLLMTransport(sum(one.model.file.limits.concurrency for one in works))
+        return await run_models(works, pool, transport, max_cost=max_cost, notice=notice, watch=watch)
+
+    return asyncio.run(work())
+
+
+def patience_of(model: AskedModel, attempts: int | None = None) -> Patience:
+    """Return how long requests of a model are pursued, by its limits; `attempts` of one that fails without cost."""
+    limits = model.file.limits
+    more = {} if attempts is None else {"attempts": attempts}
+    return Patience(time_limit=limits.time_limit_seconds, idle_limit=limits.idle_limit_seconds, **more)
 
 
 class Interrupted(Exception):

@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import orjson
 
+from gniah.evaluator.inference.connections import Connections
 from gniah.evaluator.inference.failures import TOO_LARGE, Failure, error_message, error_status
 
 # No model's answer is longer; a stream that goes on beyond it is broken off.
@@ -198,10 +199,10 @@ class WatchedTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, connections: int, network: httpx.AsyncBaseTransport | None = None) -> None:
         self._network = network
-        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-        self._direct = httpx.AsyncHTTPTransport(limits=limits)
+        tls = httpx.create_ssl_context()
+        self._direct = Connections(connections, tls)
         self._proxies = {
-            scheme: httpx.AsyncHTTPTransport(limits=limits, proxy=address)
+            scheme: Connections(connections, tls, address)
             for scheme, address in urllib.request.getproxies().items()
             if scheme in ("http", "https", "all") and address.startswith("http")
         }

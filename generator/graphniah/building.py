@@ -13,7 +13,7 @@ from gniah.generator.graphniah.experiments import task_name
 from gniah.generator.graphniah.growth import Component, Neighbourhoods
 from gniah.generator.graphniah.materials import GENERATOR_VERSION, Materials
 from gniah.generator.graphniah.subgraphs import Sampled, SubgraphSampler, visible
-from gniah.generator.packing import Distractor, NeedlesTooLong, Pack, Packed, pack
+from gniah.generator.packing import NEAR, Distractor, NeedlesTooLong, Pack, Packed, pack
 from gniah.generator.requests import Request, adding_tokenizers
 from gniah.generator.retrieval import RankedCorpus
 from gniah.records.errors import ImpossibleRequest
@@ -129,13 +129,34 @@ class Building:
         Both under the tokenizer that gives most for the latter. None when this attempt came to nothing.
         """
         sampled = self._sampler.sample(attempt)
+        return None if sampled is None else self._counted(sampled, attempt)[1:]
+
+    def components_alone(self, attempt: int) -> tuple[int, int] | None:
+        """Grow components until they fill a prompt, or until none is left that fits; return how many they are in all.
+
+        The second number is about how many tokens a request with all of them has, under the tokenizer that gives most
+        for the needles: those of the needles are counted, the others are taken to have as many for a character. None
+        when this attempt came to nothing.
+        """
+        sampled = self._sampler.sample(attempt)
         if sampled is None:
             return None
+        characters, empty, needles = self._counted(sampled, attempt)
+        together, tokens = len(sampled.components), float(needles)
+        further = self._sampler.further(sampled, attempt)
+        while tokens < self._settings.context_length - NEAR and (drawn := next(further, None)) is not None:
+            together += 1
+            tokens += sum(len(text) for _, text in self._sampler.blocks(*drawn)) / characters * (needles - empty)
+        return together, round(tokens)
+
+    def _counted(self, sampled: Sampled, attempt: int) -> tuple[int, int, int]:
+        """Return the characters of all needles, and what `needles_alone` does."""
         asked, needles = self._written(sampled, attempt)
+        texts = [needle.text for needle in needles]
         request = self._request(asked.question)
-        counts, empty = request([needle.text for needle in needles]), request([])
+        counts, empty = request(texts), request([])
         label = max(counts, key=lambda name: counts[name])
-        return empty[label], counts[label]
+        return sum(map(len, texts)), empty[label], counts[label]
 
     def _written(self, sampled: Sampled, attempt: int) -> tuple[Asked, list[Needle]]:
         """Return the question and the needles of a sampled subgraph."""
@@ -192,7 +213,7 @@ class Building:
         raise ImpossibleRequest(
             f"the {shown} distractors ran out at {reached:,} of {self._settings.context_length:,} tokens "
             f"(depth {self._settings.question_depth}, size {self._settings.component_node_count})",
-            remedy="use a shorter context, smaller sizes, a larger pool of paths or a larger graph"
+            remedy="use a shorter context, larger sizes, more paths (gniah-gen paths --count) or a larger graph"
             if components
             else "give a larger corpus, use a shorter context, or leave out --strict-fill",
         )

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gniah.records.parameters import Integers, Names, Part, Range
 from gniah.records.command_line import GIVEN_PATH, emit, emit_json, say, table
 from gniah.records.errors import UsageFault
+from gniah.records.parameters import Integers, Names, Part, Range
 
 if TYPE_CHECKING:
     from gniah.generator.graphniah import Produced
     from gniah.generator.graphniah.path_graph import Pruning
     from gniah.generator.graphniah.path_sampling import PathSampler
+    from gniah.generator.spark import SparkCluster
 
 _STORE = click.option("--store", required=True, envvar="GNIAH_STORE", help="The graph store: a folder or a server.")
 _CHAT = click.option(
@@ -143,6 +144,21 @@ def paths(
 @click.option("--strict-fill", is_flag=True, help="Fail when a corpus runs out, instead of leaving prompts short.")
 @click.option("--skip-impossible", is_flag=True, help="Leave out settings that the graph cannot give.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="How many processes.")
+@click.option(
+    "--engine",
+    type=click.Choice(("local", "spark")),
+    default="local",
+    show_default=True,
+    help="Processes of this machine, or a Spark cluster; the bytes are the same.",
+)
+@click.option("--spark-master", metavar="URL", help="As spark://HOST:PORT; else what Spark's configuration says.")
+@click.option(
+    "--spark-wait",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="For so many seconds the cluster may have no free core.",
+)
 @click.option("--part", type=Part(), default="1/1", show_default=True, help="Build only part I of N; see merge.")
 @_SEED
 @_JSON
@@ -168,6 +184,9 @@ def examples(
     strict_fill: bool,
     skip_impossible: bool,
     jobs: int,
+    engine: str,
+    spark_master: str | None,
+    spark_wait: int,
     part: tuple[int, int],
     seed: int,
     as_json: bool,
@@ -182,6 +201,7 @@ def examples(
     from gniah.cypher import open_store
     from gniah.generator.graphniah import ListSettings, load_templates, produce, sources_for
 
+    cluster = _cluster(engine, spark_master, spark_wait, jobs)
     with open_store(store) as graph:
         cutoff = str(graph.manifest.content["cutoff"])
     settings = ListSettings(
@@ -213,12 +233,27 @@ def examples(
         sources,
         out,
         jobs=jobs,
+        cluster=cluster,
         part=part,
         strict_fill=strict_fill,
         skip_impossible=skip_impossible,
         recount=recount,
     )
     _report(produced, out, as_json)
+
+
+def _cluster(engine: str, master: str | None, wait: int, jobs: int) -> SparkCluster | None:
+    """Return the cluster to build on, if any. Raises UsageFault for options that belong to the other engine."""
+    if engine == "local":
+        typed = click.get_current_context().get_parameter_source("spark_master")
+        if typed is click.core.ParameterSource.COMMANDLINE:
+            raise UsageFault("--spark-master is given, and the engine is local", remedy="add --engine spark")
+        return None
+    if jobs != 1:
+        raise UsageFault("--jobs are processes of this machine, and the engine is spark", remedy="leave out --jobs")
+    from gniah.generator.spark import find_cluster
+
+    return find_cluster(master, patience=wait)
 
 
 def _corpus_folders(given: tuple[str, ...]) -> dict[str, Path]:

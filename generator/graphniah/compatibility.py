@@ -7,13 +7,15 @@ with itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from gniah.generator.graphniah.bit_rows import as_matrix, first_one_sided, grown_group, members
 from gniah.generator.graphniah.citation_graph import CitationGraph, Ids, ascending
 from gniah.records.streams import Stream
 
@@ -21,6 +23,8 @@ EXACT_GROUP = 4
 """The greatest group that is looked for exhaustively: multiple-choice has four components."""
 
 _GREEDY_STARTS = 32
+_ROWS_AT_ONCE = 1024
+_HEXADECIMAL = re.compile("[0-9a-f]+")
 
 
 @dataclass(frozen=True)
@@ -75,15 +79,16 @@ class CompatibilityIndex:
         width = _width(len(rows))
         values = []
         for place, text in enumerate(rows):
-            if len(text) != width or set(text) - set("0123456789abcdef"):
+            if len(text) != width or not _HEXADECIMAL.fullmatch(text):
                 raise ValueError(f"row {place} must be {width} hexadecimal digits, not {text[:80]!r}")
             values.append(int(text, 16))
         for place, value in enumerate(values):
             if value >> len(rows) or value >> place & 1:
                 raise ValueError(f"row {place} names a path that is not in the pool, or itself")
-            for other in members(value):
-                if not values[other] >> place & 1:
-                    raise ValueError(f"row {place} has path {other}, but row {other} has not path {place}")
+        one_sided = first_one_sided(as_matrix(values))
+        if one_sided is not None:
+            place, other = one_sided
+            raise ValueError(f"row {place} has path {other}, but row {other} has not path {place}")
         return cls(tuple(values))
 
     def rows_hex(self) -> list[str]:
@@ -99,7 +104,7 @@ class CompatibilityIndex:
         return bool(self.rows[one] >> other & 1)
 
     def compatible_with(self, chosen: Iterable[int]) -> int:
-        """Return the paths that are compatible with all chosen ones, as bits; `members` lists them."""
+        """Return the paths that are compatible with all chosen ones, as bits; `bit_rows.members` lists them."""
         left = (1 << len(self.rows)) - 1
         for place in chosen:
             left &= self.rows[place]
@@ -161,7 +166,8 @@ class CompatibilityIndex:
         count = len(self.rows)
         ranked = sorted(range(count), key=lambda place: (-self.rows[place].bit_count(), place))
         groups = [self._in_order(order) for order in (ranked, range(count), range(count - 1, -1, -1))]
-        groups += [self._most_open(first) for first in ranked[:_GREEDY_STARTS]]
+        matrix = as_matrix(self.rows)
+        groups += [grown_group(matrix, first) for first in ranked[:_GREEDY_STARTS]]
         largest = max(groups, key=len)
         return tuple(sorted(largest))
 
@@ -173,16 +179,6 @@ class CompatibilityIndex:
             if left >> place & 1:
                 group.append(place)
                 left &= self.rows[place]
-        return group
-
-    def _most_open(self, first: int) -> list[int]:
-        """Take a path, then always the one that leaves the most others open, the first of equals."""
-        group = [first]
-        left = self.rows[first]
-        while left:
-            place = max(members(left), key=lambda other: (self.rows[other] & left).bit_count())
-            group.append(place)
-            left &= self.rows[place]
         return group
 
     def _holds(self, among: int, size: int) -> bool:
@@ -227,21 +223,16 @@ def _rows_of_graph(
     holds = _incidence(path_of, np.searchsorted(papers, on_path), len(paths), len(papers))
     named = _incidence(path_of, np.array(title_of, np.int64), len(paths), len(numbers))
     # Equal papers have equal titles, so sharing a title covers sharing a paper, and each path meets itself.
-    met = (holds @ part.matrix().astype(np.int32) @ holds.T + named @ named.T).toarray() > 0
-    packed = np.packbits(~met, axis=1, bitorder="little")
-    return tuple(int.from_bytes(row.tobytes(), "little") for row in packed)
+    met = holds @ part.matrix().astype(np.int32) @ holds.T + named @ named.T
+    rows: list[int] = []
+    for first in range(0, len(paths), _ROWS_AT_ONCE):
+        packed = np.packbits(met[first : first + _ROWS_AT_ONCE].toarray() == 0, axis=1, bitorder="little")
+        rows += (int.from_bytes(row.tobytes(), "little") for row in packed)
+    return tuple(rows)
 
 
 def _incidence(rows: Ids, columns: Ids, height: int, width: int) -> csr_array:
     return csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=(height, width))
-
-
-def members(bits: int) -> Iterator[int]:
-    """Yield the places of the bits that are set, ascending."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low
 
 
 def _width(count: int) -> int:

@@ -1,8 +1,8 @@
 """What a list asks for that its graph cannot give, found before the first example is built.
 
 Some of it is exact (a component cannot be smaller than its backbone, four paths that stand together either exist or
-do not), the rest is measured on trials: a few real examples are grown, rendered and counted, and a few sequences of
-compatible paths are drawn.
+do not), the rest is measured on trials: a few real examples are grown, rendered and counted, a few sequences of
+compatible paths are drawn, and a few prompts of further components are grown as far as they go.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from gniah.generator.graphniah.building import COMPONENTS_TYPE, ExampleBuilder
 from gniah.generator.graphniah.experiments import task_name
 from gniah.generator.graphniah.materials import Materials
 from gniah.generator.graphniah.pool_files import PathPool
-from gniah.generator.graphniah.trials import Trial, components_that_fit, components_wanted, try_needles
+from gniah.generator.graphniah.trials import (
+    FILLINGS,
+    Trial,
+    components_that_fit,
+    components_wanted,
+    reach_of_components,
+    try_needles,
+)
 from gniah.records.errors import ImpossibleRequest
 from gniah.records.graphniah.settings import Settings, distractor_in_tables
 
@@ -121,30 +128,57 @@ def _measured(
         found.update((slot, trouble) for size in sizes[low:] for slot in by_size[size])
     for kind in sorted({slot.distractor_type for slot in slots}):
         fillable = [slot for size in sizes[:low] for slot in by_size[size] if slot.distractor_type == kind]
-        found.update(_unfillable(fillable, trials, materials, strict_fill))
+        found.update(_unfillable(fillable, trials, _Filling(builder, materials, strict_fill)))
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """What tells whether settings can be filled."""
+
+    builder: ExampleBuilder
+    materials: Materials
+    strict_fill: bool
+
+    def trouble(self, settings: Settings, trial: Trial) -> Impossible | None:
+        if settings.distractor_type == COMPONENTS_TYPE:
+            pool = self.materials.pools[settings.question_depth]
+            return _paths_run_out(settings, trial, pool) or _components_run_out(settings, trial, pool, self.builder)
+        return _corpus_runs_out(settings, trial, self.materials) if self.strict_fill else None
+
+
 def _unfillable(
-    slots: Sequence[Settings], trials: Mapping[int, Trial | None], materials: Materials, strict_fill: bool
+    slots: Sequence[Settings], trials: Mapping[int, Trial | None], filling: _Filling
 ) -> Mapping[Settings, Impossible]:
     """Return the slots, all with one type of distractors and in order of size, that nothing can fill.
 
-    The smaller the components, the more is left to fill, so the last size that cannot be filled ends them.
+    The smaller the components, the more is left to fill, so the sizes that cannot be filled come first, and the last of
+    them is found by halving.
     """
-    found: list[Settings] = []
-    trouble: Impossible | None = None
+    first_of = {slot.component_node_count: slot for slot in reversed(slots)}
+    sizes = sorted(first_of)
     judged: dict[int, Impossible | None] = {}
-    for slot in slots:
-        size = slot.component_node_count
+
+    def trouble(place: int) -> Impossible | None:
+        size = sizes[place]
         if size not in judged:
             trial = trials.get(size) or _scaled(trials, size)
-            judged[size] = _cannot_fill(slot, trial, materials, strict_fill) if trial else None
-        if judged[size] is None:
-            break
-        found.append(slot)
-        trouble = judged[size]
-    return dict.fromkeys(found, trouble) if trouble else {}
+            judged[size] = filling.trouble(first_of[size], trial) if trial else None
+        return judged[size]
+
+    if not sizes or trouble(0) is None:
+        return {}
+    last, fillable = 0, len(sizes)
+    if trouble(len(sizes) - 1) is not None:
+        last = len(sizes) - 1
+    while fillable - last > 1:
+        middle = (last + fillable) // 2
+        if trouble(middle) is None:
+            fillable = middle
+        else:
+            last = middle
+    named = trouble(last)
+    return {slot: named for slot in slots if named is not None and slot.component_node_count <= sizes[last]}
 
 
 def _scaled(trials: Mapping[int, Trial | None], size: int) -> Trial | None:
@@ -170,25 +204,43 @@ def _too_long(settings: Settings, sizes: Sequence[int], first: int, trials: Mapp
     )
 
 
-def _cannot_fill(settings: Settings, trial: Trial, materials: Materials, strict_fill: bool) -> Impossible | None:
-    if settings.distractor_type == COMPONENTS_TYPE:
-        return _pool_runs_out(settings, trial, materials)
-    return _corpus_runs_out(settings, trial, materials) if strict_fill else None
-
-
-def _pool_runs_out(settings: Settings, trial: Trial, materials: Materials) -> Impossible | None:
-    pool = materials.pools[settings.question_depth]
+def _paths_run_out(settings: Settings, trial: Trial, pool: PathPool) -> Impossible | None:
+    """Return what is wrong when too few paths can stand together, whatever is grown from them."""
     wanted = components_wanted(settings, trial)
     together = components_that_fit(pool, settings.components)
     if wanted <= together:
         return None
     reached = round(trial.request + (together - settings.components) * trial.component)
+    return _too_few(
+        settings,
+        f"about {wanted} components are needed to reach {settings.context_length:,} tokens, and drawing from the pool "
+        f"of {len(pool.paths):,} paths brings at most about {together} to stand together",
+        reached,
+    )
+
+
+def _components_run_out(settings: Settings, trial: Trial, pool: PathPool, builder: ExampleBuilder) -> Impossible | None:
+    """Return what is wrong when what is grown leaves too few paths free, or too few papers to grow."""
+    reach = reach_of_components(builder, settings)
+    if reach is None:
+        return None
+    return _too_few(
+        settings,
+        f"about {components_wanted(settings, trial)} components are needed to reach {settings.context_length:,} "
+        f"tokens, and the pool of {len(pool.paths):,} paths carries {reach.components} (about "
+        f"{round(reach.tokens, -3):,} tokens, the best of {FILLINGS} trials): the other paths hold papers that were "
+        "taken by then, or cannot grow",
+        reach.tokens,
+    )
+
+
+def _too_few(settings: Settings, reason: str, reached: int) -> Impossible:
     return Impossible(
         f"{task_name(settings.question_type)}, depth {settings.question_depth}, sizes of "
         f"{settings.component_node_count} and less, {distractor_in_tables(settings.distractor_type)}",
-        f"about {wanted} components are needed to reach {settings.context_length:,} tokens, and drawing from the pool "
-        f"of depth {settings.question_depth} brings at most about {together} to stand together",
-        f"use --context-length {max(reached // 1000 * 1000, 1000)} or less, larger sizes, or a larger graph",
+        reason,
+        f"use --context-length {max(reached // 1000 * 1000, 1000)} or less, larger sizes, more paths (gniah-gen paths "
+        "--count), or a larger graph",
     )
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +31,11 @@ from gniah.generator.graphniah.publication import (
     put_together,
     uses_of,
     write_piece,
+    write_piece_bytes,
 )
+from gniah.generator.graphniah.spark_engine import build_on_spark
 from gniah.generator.requests import adding_tokenizers
+from gniah.generator.spark import SparkCluster
 from gniah.generator.tokenizers import slow_tokenizers
 from gniah.records.command_line import Progress, say
 from gniah.records.errors import GniahError, InputError, UsageFault
@@ -96,6 +99,7 @@ def produce(
     out: Path,
     *,
     jobs: int = 1,
+    cluster: SparkCluster | None = None,
     part: tuple[int, int] = (1, 1),
     strict_fill: bool = False,
     skip_impossible: bool = False,
@@ -103,7 +107,8 @@ def produce(
 ) -> Produced:
     """Build the examples of a list into a folder, or the part `i` of `n` of them; put them together when all are there.
 
-    What an earlier call finished is not built again. With `recount` each prompt is counted whole, by each tokenizer
+    What an earlier call finished is not built again. They are built by `jobs` processes of this machine, or on a
+    cluster; either way their pieces are written here. With `recount` each prompt is counted whole, by each tokenizer
     itself, beside what packing found; it changes no byte. Raises UsageFault when the folder holds another list, and
     ImpossibleRequest, before the first example is built, for cells that the graph cannot give.
     """
@@ -127,8 +132,12 @@ def produce(
         asked = StoreUse()
         ways = _Ways(strict_fill, recount)
         _prepare(materials, tasks)
-        with Progress("examples built", len(tasks)) as progress:
-            for use in _built(tasks, sources, materials, work, jobs, ways):
+        if cluster is None:
+            building = _built(tasks, sources, materials, work, jobs, ways)
+        else:
+            building = _built_elsewhere(cluster, tasks, sources, materials, work, ways)
+        with Progress("examples built", len(tasks)) as progress, closing(building):
+            for use in building:
                 progress.advance()
                 asked += use
         missing = sum(not (work / f"{qid}.json").is_file() for qid in plan.by_qid)
@@ -202,7 +211,7 @@ def _built(
     work: Path,
     jobs: int,
     ways: _Ways,
-) -> Iterator[StoreUse]:
+) -> Generator[StoreUse]:
     """Yield what each example asked of the store when it is on disk, from this process or from spawned ones."""
     if jobs <= 1 or len(tasks) <= 1:
         builder = ExampleBuilder(materials, strict_fill=ways.strict_fill, recount=ways.recount)
@@ -213,6 +222,17 @@ def _built(
     with Workers(min(jobs, len(tasks)), _start_worker, start, kept="finished examples are kept") as workers:
         for future in as_completed([workers.submit(_work, settings) for settings in tasks]):
             yield future.result()
+
+
+def _built_elsewhere(
+    cluster: SparkCluster, tasks: Sequence[Settings], sources: Sources, materials: Materials, work: Path, ways: _Ways
+) -> Generator[StoreUse]:
+    """Yield what each example asked of the store when it has come from the cluster and is on disk."""
+    pieces = build_on_spark(cluster, tasks, sources, materials, strict_fill=ways.strict_fill, recount=ways.recount)
+    with closing(pieces):
+        for piece in pieces:
+            write_piece_bytes(piece.qid, piece.content, work)
+            yield piece.use
 
 
 @dataclass

@@ -33,12 +33,21 @@ def clear_leftovers(out: Path) -> None:
         remove_leftovers(out / name)
 
 
+def piece_of(built: Built) -> bytes:
+    """Return a finished example as a piece: its pool record on one line, its published form on the next."""
+    return json_line(built.record.to_json()) + json_line(built.example.to_json())
+
+
 def write_piece(built: Built, work: Path) -> str:
-    """Write a finished example into a working folder: its pool record on one line, its published form on the next."""
-    with whole_file(work / f"{built.example.qid}.json") as stream:
-        stream.write(json_line(built.record.to_json()))
-        stream.write(json_line(built.example.to_json()))
+    """Write a finished example into a working folder."""
+    write_piece_bytes(built.example.qid, piece_of(built), work)
     return built.example.qid
+
+
+def write_piece_bytes(qid: str, content: bytes, work: Path) -> None:
+    """Write a piece that came from elsewhere into a working folder."""
+    with whole_file(work / f"{qid}.json") as stream:
+        stream.write(content)
 
 
 def put_together(out: Path, plan: Mapping[str, Any], works: Sequence[Path], clock: RunClock) -> Manifest:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gniah.generator.graphniah.compatibility import members
+from gniah.generator.graphniah.bit_rows import member
 from gniah.generator.graphniah.growth import Component, Growth, Neighbourhoods, Stuck, backbone_component, grow
 from gniah.generator.graphniah.pool_files import PathPool
 from gniah.generator.graphniah.rendering import TitleRegister, paper_block
@@ -73,7 +73,7 @@ class SubgraphSampler:
         while open_paths:
             stream = Stream(self._qid, "distractors", attempt, number)
             number += 1
-            pick = stream.choice(list(members(open_paths)))
+            pick = member(open_paths, stream.below(open_paths.bit_count()))
             open_paths &= ~(1 << pick)
             component = self._grown_alone(pick, stream, sampled.growth)
             if component is not None:

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from gniah.generator.corpora import Corpus, Counts, DiskCorpus, open_corpus
-from gniah.generator.retrieval.index_files import KIND
+from gniah.generator.retrieval.back_ends import KIND, TANTIVY, index_of
 from gniah.generator.retrieval.interface import PassageIndex, in_turns
-from gniah.generator.retrieval.ranking import TantivyIndex
 from gniah.records.canonical import digest
-from gniah.records.corpora import is_corpus
 from gniah.records.errors import InputError, UsageFault
 
 # How queries become draws. What changes an order of draws needs a new number.
@@ -29,23 +27,21 @@ class RankedCorpus(Protocol):
 class PassageCorpus(DiskCorpus):
     """A corpus of passages on disk and the index beside it. Another process that is given it opens both itself.
 
-    Raises UsageFault when the folder is no such corpus, InputError when corpus or index are damaged or the index is
-    missing, MissingDependency without the index's library.
+    `folder` is the corpus, or the index in it where there are several. Raises UsageFault when it is no such corpus or
+    leaves a choice, InputError when corpus or index are damaged or the index is missing, MissingDependency without
+    the index's library.
     """
 
     def __init__(self, folder: Path) -> None:
-        if not is_corpus(folder):
-            raise UsageFault(
-                f"{folder}: not a corpus; passages are searched, so a plain folder does not do",
-                remedy=f"make a corpus with gniah-load corpus {KIND}, then gniah-gen index CORPUS",
-            )
-        super().__init__(folder)
+        self._given = folder
+        corpus, back_end = index_of(folder)
+        super().__init__(corpus)
         if self.kind != KIND:
             raise UsageFault(
                 f"{folder}: a corpus of kind {self.kind}, not {KIND}",
                 remedy=f"give it as --corpus {self.kind}={folder}",
             )
-        self._index: PassageIndex = TantivyIndex(DiskCorpus(folder))
+        self._index = _opened_index(back_end, DiskCorpus(corpus))
 
     @property
     def digest(self) -> str:
@@ -62,7 +58,17 @@ class PassageCorpus(DiskCorpus):
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process opens the same corpus; counts that could not be written go with it."""
         unwritten = {key: value for key, value in self._counts.items() if value.flags.owndata}
-        return _opened_again, (self.folder, self.digest, unwritten)
+        return _opened_again, (self._given, self.digest, unwritten)
+
+
+def _opened_index(back_end: str, passages: DiskCorpus) -> PassageIndex:
+    if back_end == TANTIVY:
+        from gniah.generator.retrieval.ranking import TantivyIndex
+
+        return TantivyIndex(passages)
+    from gniah.generator.retrieval.lucene_ranking import LuceneIndex
+
+    return LuceneIndex(passages)
 
 
 def _opened_again(folder: Path, found: str, counts: dict[str, Counts]) -> PassageCorpus:

@@ -14,15 +14,10 @@ from collections.abc import Iterator, Sequence
 
 from gniah.generator.corpora import DiskCorpus
 from gniah.generator.retrieval.analysis import load_analyser, load_tantivy
+from gniah.generator.retrieval.back_ends import damaged, read_index_manifest, text_of
 from gniah.generator.retrieval.bm25 import Bm25
-from gniah.generator.retrieval.index_files import (
-    NUMBER,
-    WORDS,
-    damaged,
-    open_searcher,
-    read_index_manifest,
-    text_of,
-)
+from gniah.generator.retrieval.tantivy_files import NUMBER, WORDS, TantivyFiles, open_searcher
+from gniah.records.corpora import INDEX_FOLDER
 
 _FIRST = 16
 _MORE = 4
@@ -40,7 +35,7 @@ class TantivyIndex:
     """
 
     def __init__(self, passages: DiskCorpus) -> None:
-        manifest = read_index_manifest(passages.folder, passages.digest)
+        manifest = read_index_manifest(TantivyFiles(), passages.folder, passages.digest)
         documents, words = manifest.content["documents"], manifest.content["words"]
         self.digest = manifest.digest
         self._passages = passages
@@ -86,10 +81,13 @@ class TantivyIndex:
     def _placed(self, weights: Weights, number: int, roughly: float, error: float) -> tuple[float, str]:
         """Return what a passage is sorted by. Raises InputError when the index does not know it as it is."""
         if not 0 <= number < len(self._passages):
-            raise damaged(self._passages.folder, f"it names a passage {number}")
+            raise damaged(self._passages.folder / INDEX_FOLDER, f"it names a passage {number}")
         score = self._formula.score(weights, self._analyse(text_of(self._passages, number)))
         if abs(score - roughly) > error / 2:
-            raise damaged(self._passages.folder, f"passage {number} has the score {roughly}, and should have {score}")
+            raise damaged(
+                self._passages.folder / INDEX_FOLDER,
+                f"passage {number} has the score {roughly}, and should have {score}",
+            )
         return -score, self._passages.document(number).name
 
 

@@ -17,6 +17,7 @@ from gniah.records.corpora import (
     DATA_FILES,
     INDEX_FOLDER,
     KINDS,
+    LUCENE_FOLDER,
     CorpusFiles,
     CorpusWriter,
     StoredDocument,
@@ -25,6 +26,7 @@ from gniah.records.corpora import (
 )
 from gniah.records.errors import ImpossibleRequest, InputError, UsageFault
 from gniah.records.files import locked_place, machine_trouble, whole_folder
+from gniah.records.lucene import is_lucene_index
 from gniah.records.manifests import MANIFEST_NAME, Manifest, RunClock
 from gniah.records.texts import CLEANING_RULES, SELECTION_RULES, SUFFIXES, cleaned, text_files
 from gniah.records.workers import Workers
@@ -129,11 +131,10 @@ def _open_source(path: Path, kind: str, columns: Columns) -> Source:
 def _open_folder(folder: Path, kind: str, columns: Columns) -> Source:
     if kind == "code":
         return FolderSource(folder, kind)
-    if kind == "wikipedia" and any(folder.glob("segments_*")):
-        raise UsageFault(
-            f"{folder}: a Lucene index, which is searched where it stands; a corpus is made from the passages",
-            remedy="give the JSON lines that the index was made from",
-        )
+    if kind == "wikipedia" and is_lucene_index(folder):
+        from gniah.loader.corpora.lucene_rows import LuceneSource
+
+        return LuceneSource(folder, columns)
     rows = row_files(folder, kind)
     texts = kind in SUFFIXES and next(text_files(folder, kind), None) is not None
     if rows and texts:
@@ -156,7 +157,9 @@ def _check_replaceable(out: Path, force: bool) -> None:
             return
         if not out.is_dir():
             raise UsageFault(f"{out}: a file has this name", remedy=_CHOOSE)
-        ours = {MANIFEST_NAME, COUNTS_FOLDER, INDEX_FOLDER, f".{INDEX_FOLDER}.lock", *DATA_FILES}
+        ours = {MANIFEST_NAME, COUNTS_FOLDER, *DATA_FILES}
+        for index in (INDEX_FOLDER, LUCENE_FOLDER):
+            ours |= {index, f".{index}.lock"}
         foreign = sorted(entry.name for entry in out.iterdir() if entry.name not in ours)
         empty = not any(out.iterdir())
     if foreign or not (empty or is_corpus(out)):

@@ -94,7 +94,8 @@ def books(**given: Any) -> None:
 def wikipedia(**given: Any) -> None:
     """Passages of Wikipedia out of rows, one block each.
 
-    Rows with id, title and contents, in JSON lines, perhaps gzipped, or Parquet.
+    Rows with id, title and contents, in JSON lines, perhaps gzipped, or Parquet; or the folder of a Lucene index that
+    stores them, as pyserini's prebuilt ones do, which needs the extra pyserini.
     """
     _build("wikipedia", **given)
 

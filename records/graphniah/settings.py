@@ -16,6 +16,8 @@ DISTRACTOR_TYPES = ("code", "essays", "books", "wikipedia", "disjoint-component"
 _IN_FILES = {"disjoint-component": "disjoint-tree"}
 _IN_TABLES = {name: shown for shown, name in _IN_FILES.items()}
 
+# By which queries passages of Wikipedia are found: the titles of the example's papers.
+QUERIED_TYPE, DISTRACTOR_QUERIES = "wikipedia", "paper-titles"
 NONE_OPTION = "None of these targets is reachable from the source."
 
 
@@ -80,11 +82,16 @@ class Settings:
             value["num_options"] = 4
         if self.label is not None:
             value["answer_condition"] = self.label
+        if self.distractor_type == QUERIED_TYPE:
+            value["distractor_queries"] = DISTRACTOR_QUERIES
         return value
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], where: str) -> Settings:
-        """Read settings back from a `config` that this version wrote. Raises InputError."""
+        """Read settings back from a `config` that this version wrote, or one without `distractor_queries`.
+
+        Raises InputError.
+        """
         try:
             settings = cls(
                 question_type=config["question_format"],
@@ -101,6 +108,9 @@ class Settings:
             )
         except KeyError as error:
             raise InputError(f"{where}: the config lacks {error.args[0]}") from None
+        queries = config.get("distractor_queries", DISTRACTOR_QUERIES)
+        if queries != DISTRACTOR_QUERIES:
+            raise InputError(f"{where}: the config has distractor_queries {queries!r}, which this version cannot make")
         for name, kind in _KINDS.items():
             found = getattr(settings, name)
             if not isinstance(found, kind) or isinstance(found, bool):

@@ -28,7 +28,19 @@ def test_a_response_comes_back_as_it_was_scored() -> None:
     assert (scored.usage, scored.finish_reason, scored.seconds) == ({"prompt_tokens": 7}, "length", None)
     assert scored.card.status == scored.ours.status == "length"
     value = json.loads(next(model.responses.lines()))
-    assert list(value) == ["qid", "repeat", "gold", "card", "ours", "finish_reason", "usage", "seconds", "key"]
+    assert list(value) == [
+        "qid",
+        "repeat",
+        "gold",
+        "card",
+        "ours",
+        "finish_reason",
+        "usage",
+        "seconds",
+        "key",
+        "cost",
+        "tier",
+    ]
     assert value["card"] == {"status": "length", "value": None, "reason": scored.card.reason}
 
 

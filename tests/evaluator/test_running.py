@@ -200,7 +200,7 @@ def test_prompts_beyond_the_window_are_told_before_anything_is_sent(
 def test_one_model_is_not_asked_by_two_runs_at_once(tmp_path: Path, bench: Path, provider: Any) -> None:
     words = ("--model", "toy", "--base-address", provider.address, "--out", tmp_path / "run")
     assert call("run", bench, *words).exit_code == 0
-    from gniah.evaluator.running_commands import Changes, asked_models
+    from gniah.evaluator.choosing import Changes, asked_models
 
     (model,) = asked_models("toy", Changes(provider.address, None, (), {}, None, None, {}, None))
     with locked_name(tmp_path / "run", f"asking.{model.claim}", "x"):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from gniah.generator.graphniah.citation_graph import CitationGraph
-from gniah.generator.graphniah.compatibility import CompatibilityIndex, members
+from gniah.generator.graphniah.bit_rows import members
+from gniah.generator.graphniah.compatibility import CompatibilityIndex
 from gniah.records.streams import Stream
 
 PAPERS = 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from gniah.generator.retrieval import build_index
 from gniah.loader import build_corpus
+from gniah.records.errors import MissingDependency
+from gniah.records.lucene import java_class, lucene_versions
 from gniah.records.streams import Stream
 
 _WORDS = (
@@ -53,6 +56,50 @@ def indexed(tmp_path_factory: pytest.TempPathFactory, passages: Mapping[str, str
     """Return a corpus of the passages with its index, which is not to be changed."""
     corpus = write_corpus(tmp_path_factory.mktemp("passages") / "made", passages)
     build_index(corpus)
+    return corpus
+
+
+@pytest.fixture(scope="session")
+def lucene() -> None:
+    """Skip a test where pyserini or a Java for it is missing; under CI it fails."""
+    try:
+        lucene_versions()
+    except MissingDependency as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(error.message)
+
+
+def anserini_index(
+    folder: Path, passages: Mapping[str, str], *, raw: bool = True, commits: int = 1, stemmer: str = "porter"
+) -> Path:
+    """Make an index with Anserini alone, as pyserini's prebuilt ones were made. `raw` stores the passages."""
+    names = list(passages)
+    each = -(-len(names) // commits)
+    for begin in range(0, len(names), each):
+        arguments = java_class("io.anserini.index.IndexCollection$Args")()
+        arguments.input, arguments.index, arguments.collectionClass = "", str(folder), "JsonCollection"
+        arguments.storeRaw, arguments.threads, arguments.stemmer = raw, 1, stemmer
+        if begin:
+            arguments.append = True
+        writer = java_class("io.anserini.index.SimpleIndexer")(arguments)
+        rows = [json.dumps({"id": name, "contents": passages[name]}) for name in names[begin : begin + each]]
+        assert writer.addRawDocuments(rows) == len(rows)
+        writer.close()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def prebuilt(lucene: None) -> Callable[..., Path]:
+    """Make a Lucene index of passages: `prebuilt(folder, {name: text}, raw=True)`."""
+    return anserini_index
+
+
+@pytest.fixture(scope="session")
+def searched(lucene: None, tmp_path_factory: pytest.TempPathFactory, passages: Mapping[str, str]) -> Path:
+    """Return a corpus of the passages with an index of Lucene, which is not to be changed."""
+    corpus = write_corpus(tmp_path_factory.mktemp("passages") / "searched", passages)
+    build_index(corpus, back_end="pyserini")
     return corpus
 
 

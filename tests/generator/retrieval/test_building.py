@@ -11,7 +11,7 @@ import pytest
 from gniah.generator.corpora import DiskCorpus
 from gniah.generator.graphniah.building import ExampleBuilder, Materials
 from gniah.generator.graphniah.experiments import ListSettings, slots
-from gniah.generator.retrieval import PassageCorpus, index_files
+from gniah.generator.retrieval import PassageCorpus, back_ends, build_index
 from gniah.generator.retrieval import passages as passages_module
 from gniah.generator.verification import verify
 from gniah.records.errors import InputError
@@ -42,6 +42,7 @@ def test_passages_are_drawn_by_the_titles_of_the_example(
         built = builder.build(settings)
         record = built.record
         assert record.stopped in {"full", "near"}
+        assert record.config["distractor_queries"] == built.example.config["distractor_queries"] == "paper-titles"
         papers = sorted(paper for one in record.components for paper in one.papers)
         titles = [
             paper.title for paper in materials.store.papers(Stream(built.example.qid, "distractors").shuffled(papers))
@@ -67,7 +68,7 @@ def test_the_qid_covers_passages_index_and_rules(
     monkeypatch.setattr(passages_module, "DRAWING_RULES", 2)
     qids.add(materials.qid(settings))
     assert len(qids) == 3
-    monkeypatch.setattr(index_files, "RANKING_RULES", 2)
+    monkeypatch.setattr(back_ends, "RANKING_RULES", 2)
     with pytest.raises(InputError, match="made with rules 1, and 2 is needed"):
         PassageCorpus(indexed)
 
@@ -77,7 +78,7 @@ def test_rankings_that_end_leave_a_prompt_short(
 ) -> None:
     texts = {"a": "A river", "b": "Nothing of the kind", "c": "Proteins, orbits; glaciers and dialects, kernels"}
     corpus = corpus_of(tmp_path / "few", texts)
-    index_files.build_index(corpus)
+    build_index(corpus)
     materials = replace(toy_materials, corpora={"wikipedia": PassageCorpus(corpus)})
     built = ExampleBuilder(materials).build(two(list_of)[0])
     assert built.record.stopped == "exhausted"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from gniah.generator.corpora import DiskCorpus
-from gniah.generator.retrieval import PassageCorpus, build_index, index_files
+from gniah.generator.retrieval import PassageCorpus, build_index
+from gniah.generator.retrieval.analysis import tantivy_version
 from gniah.generator.retrieval.ranking import TantivyIndex
 from gniah.loader import build_corpus
 from gniah.records.canonical import digest
@@ -39,7 +40,7 @@ def test_the_manifest_says_what_a_ranking_is_a_function_of(tmp_path: Path, corpu
     assert len(content.pop("words_sha256")) == 64
     assert content == {
         "back_end": "tantivy",
-        "version": index_files.tantivy_version(),
+        "version": tantivy_version(),
         "rules": 1,
         "corpus": DiskCorpus(corpus).digest,
         "documents": 2,

@@ -163,8 +163,6 @@ def test_a_source_that_is_not_there_or_does_not_fit_is_told(tmp_path: Path, tree
         build_corpus("poems", tree(), tmp_path / "out")
     with pytest.raises(InputError, match="no whole tar archive"):
         build_corpus("code", tree() / "a.h", tmp_path / "out")
-    with pytest.raises(UsageFault, match="a Lucene index"):
-        build_corpus("wikipedia", tree("index", {"segments_1": b"", "_0.cfs": b""}), tmp_path / "out")
     with pytest.raises(InputError, match="no file of rows here"):
         build_corpus("wikipedia", tree(), tmp_path / "out")
     with pytest.raises(UsageFault, match=r"passages come in \.jsonl"):

@@ -40,10 +40,20 @@ def settings(**more: Any) -> Settings:
         settings(),
         settings(question_type="reachability-multiple", label="C"),
         settings(question_type="reachability-counting", label=None),
+        settings(distractor_type="wikipedia"),
     ],
 )
 def test_round_trip_through_the_config(written: Settings) -> None:
     assert Settings.from_config(written.config(), "here") == written
+
+
+def test_the_config_says_by_which_queries_passages_are_found() -> None:
+    plain, passages = (settings(distractor_type=name).config() for name in ("code", "wikipedia"))
+    assert passages == plain | {"distractor_type": "wikipedia", "distractor_queries": "paper-titles"}
+    del passages["distractor_queries"]
+    assert Settings.from_config(passages, "here") == settings(distractor_type="wikipedia")
+    with pytest.raises(InputError, match="here: the config has distractor_queries 'abstracts'"):
+        Settings.from_config(passages | {"distractor_queries": "abstracts"}, "here")
 
 
 def test_the_config_of_each_task() -> None:
