@@ -55,7 +55,8 @@ def streamed_answer(number: int, size: int, pieces: int) -> list[bytes]:
     events.append(frame("chat.completion.chunk", number, choices=[], usage=usage(size)))
     lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events] + [b"data: [DONE]\n\n"]
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    return [head, *(b"%x\r\n%s\r\n" % (len(line), line) for line in lines), b"0\r\n\r\n"]
+    chunks = [b"%x\r\n%s\r\n" % (len(line), line) for line in lines]
+    return [head, *chunks[:-1], chunks[-1] + b"0\r\n\r\n"]
 
 
 class Answering(asyncio.Protocol):
@@ -63,8 +64,8 @@ class Answering(asyncio.Protocol):
 
     numbers = itertools.count()
 
-    def __init__(self, delay: float, pieces: int) -> None:
-        self.delay, self.pieces = delay, pieces
+    def __init__(self, delay: float, pieces: int, gap: float) -> None:
+        self.delay, self.pieces, self.gap = delay, pieces, gap
         self.head, self.size, self.got, self.first, self.last = b"", -1, 0, b"", b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -94,15 +95,15 @@ class Answering(asyncio.Protocol):
         self.write(pieces)
 
     def write(self, pieces: list[bytes]) -> None:
-        """Write a piece, and the next ones one turn of the loop later each, so that they travel apart."""
+        """Write a piece, and each of the next ones a gap later, so that they travel apart."""
         if pieces and not self.transport.is_closing():
             self.transport.write(pieces[0])
-            asyncio.get_running_loop().call_soon(self.write, pieces[1:])
+            asyncio.get_running_loop().call_later(self.gap, self.write, pieces[1:])
 
 
-async def serve(delay: float, pieces: int) -> None:
+async def serve(delay: float, pieces: int, gap: float) -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Answering(delay, pieces), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(lambda: Answering(delay, pieces, gap), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -325,7 +326,7 @@ def client(name: str, address: str, file: Path, at_once: int, stream: bool, work
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        asyncio.run(serve(float(sys.argv[2]), int(sys.argv[3])))
+        asyncio.run(serve(float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])))
     else:
         client(
             sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5] == "stream", Path(sys.argv[6])

@@ -277,7 +277,11 @@ def _report_handed(out: Path, handed: Sequence[Handed], as_json: bool) -> None:
         headings = ("model", "there already", "in batches", "submitted", "new batches", "not submitted")
         rows_ = [(one.model, one.already, one.waiting, one.submitted, len(one.batches), one.left) for one in handed]
         emit(table(headings, rows_))
-    ended = [f"{one.model}: {one.left} requests are not submitted: {one.ended}" for one in handed if one.ended]
+    ended = [
+        f"{one.model}: {one.ended}" + (f"; {one.left} requests are not submitted" if one.left else "")
+        for one in handed
+        if one.ended
+    ]
     if ended:
         raise CheckFailed(f"{out}: {'; '.join(ended)}", remedy="mend what it names, then give the same command again")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -121,8 +122,8 @@ def asked_models(word: str, changes: Changes) -> list[AskedModel]:
     file = find_model(word)
     if file is None and (address is not None or "/" in word):
         provider = "" if address is None or word.startswith("openai/") else "openai/"
-        name = from_words("--model", word, fields.as_name)
-        file = ModelFile(name=name, litellm=f"{provider}{word}", base_address=address)
+        litellm = from_words("--model", f"{provider}{word}", fields.as_litellm)
+        file = ModelFile(name=word, litellm=litellm, base_address=address)
     if file is None:
         known = ", ".join((*OFFLINE, *shipped_models()))
         raise UsageFault(
@@ -180,6 +181,12 @@ def fitting(selection: Selection, model: AskedModel, too_long: str) -> Selection
     return selection.only(fits)
 
 
+def check_keys(asked: Sequence[AskedModel]) -> None:
+    """Raise UsageFault when the variable that holds a model's key is not set."""
+    for model in asked:
+        _ = model.key
+
+
 def check_prices(asked: Sequence[AskedModel], max_cost: Decimal | None) -> None:
     """Check that a limit can be kept: the most that a request can cost is known. Raises UsageFault."""
     if max_cost is None:
@@ -226,13 +233,14 @@ def _previewed(selection: Selection, model: AskedModel, out: Path, repeats: int)
         for one in selection.chosen
     }
     prompts = (Prompt(one.qid, one.token_counts) for one in selection.chosen)
-    return preview(
+    found = preview(
         model.file,
         prompts,
         lambda qid: sum(key in mine for key in keys[qid]),
         repeats,
         observed=average(mine.values()),
     )
+    return dataclasses.replace(found, model=model.label)
 
 
 def request_fields(words: tuple[str, ...]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import click
 from gniah.evaluator.choosing import (
     Changes,
     asked_models,
+    check_keys,
     check_prices,
     choosing,
     fitting,
@@ -135,6 +136,7 @@ def run_command(
         return
     selections = [fitting(selection, model, too_long) for model in asked]
     check_prices(asked, max_cost)
+    check_keys(asked)
     with selection, open_pool(out, say, OFFLINE_SYNC_EVERY, _claims(offline, asked)) as pool:
         if pool.done:
             say(f"{out}: going on; {len(pool.done)} answers are there already")

@@ -35,12 +35,12 @@ _NO_DIRECT_UNSAFE = 23
 _LOGS = "org.apache.logging.log4j.simple"
 
 
-def java_class(name: str) -> Any:
-    """Return a class of Java, Lucene or Anserini by its full name.
+def java_class(name: str, *, private: bool = False) -> Any:
+    """Return a class of Java, Lucene or Anserini by its full name, perhaps with its private members.
 
     Raises MissingDependency without pyserini, pyjnius, or a Java that is new enough.
     """
-    return _started().autoclass(name)
+    return _started().autoclass(name, include_protected=private, include_private=private)
 
 
 def java_exception() -> type[Exception]:
@@ -51,9 +51,10 @@ def java_exception() -> type[Exception]:
 
 def lucene_versions() -> dict[str, str]:
     """Return the versions of pyserini, Anserini and Lucene. Raises MissingDependency."""
+    jar = _jar()
     return {
         "version": metadata.version("pyserini"),
-        "anserini": re.sub(r"anserini-(.*)-fatjar\.jar", r"\1", _jar().name),
+        "anserini": re.sub(r"anserini-(.*)-fatjar\.jar", r"\1", jar.name),
         "lucene": java_class("org.apache.lucene.util.Version").LATEST.toString(),
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 _ROOMS = {
     **dict.fromkeys(("filter", "import", "stats", "query", "cypher", "corpus", "neo4j"), "loader"),
-    **dict.fromkeys(("run", "score", "compare", "power", "export"), "evaluator"),
+    **dict.fromkeys(("run", "batch", "models", "lists", "score", "compare", "power", "export"), "evaluator"),
 }
 
 

@@ -162,6 +162,7 @@ class LiteLLMTransport:
         self._http = WatchedTransport(connections, network)
         self._litellm.aclient_session = httpx.AsyncClient(transport=self._http, timeout=None)  # noqa: S113
         self._handler = AsyncHTTPHandler(transport=self._http)
+        self._translated: dict[str, frozenset[str]] = {}
 
     async def send(self, outgoing: Outgoing, time_limit: float, idle_limit: float) -> Reply:
         """Return the answer to a request. Raises Failure when there is none; the key is not in its message."""
@@ -223,7 +224,7 @@ class LiteLLMTransport:
             max_retries=0,
             num_retries=0,
             drop_params=False,
-            allowed_openai_params=[*outgoing.fields, "service_tier"],
+            allowed_openai_params=self._untranslated(outgoing.model, [*outgoing.fields, *more]),
             **outgoing.fields,
             **more,
         )
@@ -235,6 +236,20 @@ class LiteLLMTransport:
             async for chunk in chunks:
                 gathered.chunk(chunk)
                 idle.reschedule(clock() + idle_limit)
+
+    def _untranslated(self, model: str, names: Sequence[str]) -> list[str]:
+        """Return the fields that LiteLLM has no translation of for a model, so that it sends them as they are.
+
+        Without that it refuses them; with it, it sends what it does translate twice, in its own form and raw.
+        """
+        if model not in self._translated:
+            provider, _, name = model.partition("/")
+            try:
+                known = self._litellm.get_supported_openai_params(model=name, custom_llm_provider=provider)
+            except Exception:  # noqa: BLE001  (a provider that it does not know: it says so when it is asked)
+                known = None
+            self._translated[model] = frozenset(known or ())
+        return [name for name in names if name not in self._translated[model]]
 
     async def close(self) -> None:
         """Close all connections."""

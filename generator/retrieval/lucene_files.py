@@ -39,6 +39,7 @@ NUMBERS = "numbers.bin"
 MADE_HERE = "lucene"
 _AT_ONCE = 1000
 _THREADS = 2
+_BUFFER_MB = 256.0
 _LONGEST_NAME = 32766
 _ANOTHER = "give another index, or fetch it again"
 _INDEX_FILE = re.compile(r"(_|segments_).*", re.DOTALL)
@@ -109,7 +110,9 @@ def _make(place: Path, passages: DiskCorpus, advance: Advance) -> None:
     Raises InputError for a name that Lucene cannot take, EnvironmentFault when the index cannot be written.
     """
     with _writing(place):
-        writer = java_class("io.anserini.index.SimpleIndexer")(str(place.absolute()), _THREADS)
+        writer = java_class("io.anserini.index.SimpleIndexer", private=True)(str(place.absolute()), _THREADS)
+        # Anserini keeps 2 GB in memory before it writes, which is more than Java has here.
+        writer.writer.getConfig().setRAMBufferSizeMB(_BUFFER_MB)
         try:
             for begin in range(0, len(passages), _AT_ONCE):
                 numbers = range(begin, min(begin + _AT_ONCE, len(passages)))

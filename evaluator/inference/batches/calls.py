@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
+import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,7 @@ from gniah.evaluator.inference.failures import (
 )
 from gniah.records.files import machine_trouble, whole_file
 from gniah.records.manifests import package_version
+from gniah.records.streams import Stream
 
 # What is met by another call: nothing is paid for by asking again how things stand.
 _AGAIN = FREE | {CUT_SHORT, STALLED, TIME_LIMIT, INVALID}
@@ -42,8 +44,7 @@ _CONNECT_SECONDS = 30.0
 _LONGEST_TRANSFER = 6 * 3600.0
 _CHUNK = 1 << 20
 _START = 500
-# It spreads calls in time, and no result depends on it.
-_SPREAD = secrets.SystemRandom()
+_PARTS = 1 << 20
 
 T = TypeVar("T")
 
@@ -55,6 +56,8 @@ class Calls:
         self.address = route.address
         self.patience = patience
         self._secrets = route.secrets
+        # Commands that fail together come back one by one.
+        self._name = f"{route.address} {os.getpid()} {time.time_ns()}"
         timeout = httpx.Timeout(patience.idle_limit, connect=_CONNECT_SECONDS, pool=None)
         headers = {**route.headers, "user-agent": f"gniah/{package_version()}", "accept-encoding": "identity"}
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout)
@@ -86,7 +89,8 @@ class Calls:
     async def pause(self, attempts: int, asked: float | None = None) -> None:
         """Wait before another attempt: what the provider asks for, and a random time that grows with the attempts."""
         longest = min(self.patience.longest_backoff, self.patience.backoff * 2 ** (attempts - 1))
-        await asyncio.sleep((asked or 0.0) + _SPREAD.uniform(0, longest))
+        drawn = longest * Stream(self._name, "backoff", attempts).below(_PARTS) / _PARTS
+        await asyncio.sleep((asked or 0.0) + drawn)
 
     async def once(self, method: str, place: str, **more: Any) -> dict[str, Any]:
         """Make one call and return the JSON object it gives. Raises Failure.

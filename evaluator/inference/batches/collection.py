@@ -180,6 +180,7 @@ class Collector:
             cut=kept.cut,
             cost=f"{kept.cost:f}",
             unpriced=kept.unpriced,
+            strange=sum(kept.strange.values()),
         )
         if kept.strange:
             self.notice(f"the results of batch {batch.short} are kept in {paths[0].parent}")

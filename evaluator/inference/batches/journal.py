@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import secrets
+import socket
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gniah.evaluator.pool import mend
+from gniah.records.canonical import digest
 from gniah.records.errors import InputError
 from gniah.records.files import json_line, locked_name, machine_trouble, read_json_lines, sync_folder
 from gniah.records.manifests import check_schema
@@ -24,6 +26,7 @@ from gniah.records.manifests import check_schema
 SCHEMA = "gniah/batch/1"
 JOURNAL_NAME = "batches.jsonl"
 FOLDER_NAME = "batches"
+REQUESTS = "requests"
 # The events of a batch, which are also the steps it goes through.
 PLANNED, UPLOADED, SUBMITTING, SUBMITTED, SEEN, COLLECTED, DROPPED = (
     "planned",
@@ -72,7 +75,7 @@ class Batch:
     `id` is ours. `model` is the model as `batches.planning` wrote it. `step` is the last event but `seen`. `state` and
     `counts` are the provider's words. `most` is the most that all requests can cost. `cost` is what the collected
     answers cost, in US dollars; `unpriced` of them have an unknown cost. `let_go` tells that a user gave it up, so
-    that it may have cost anything.
+    that it may have cost anything. `strange` results were told to the user, and stay in their files.
     """
 
     id: str
@@ -96,6 +99,7 @@ class Batch:
     cut: int = 0
     cost: Decimal = Decimal(0)
     unpriced: int = 0
+    strange: int = 0
     let_go: bool = False
 
     @property
@@ -113,11 +117,6 @@ class Batch:
         """Return the most that it can cost, None when that is not known."""
         known = [asked.most for asked in self.requests if asked.most is not None]
         return sum(known, Decimal(0)) if len(known) == len(self.requests) else None
-
-
-def new_id() -> str:
-    """Return a name for a batch that no other has, in this folder or in another one."""
-    return secrets.token_hex(32)
 
 
 def custom_id(key: str, batch: str) -> str:
@@ -148,11 +147,16 @@ class Journal:
 
     def input_path(self, batch: str) -> Path:
         """Return where a batch's requests stand until they are submitted."""
-        return self.folder / FOLDER_NAME / f"{batch[:_ID_PART]}.requests"
+        return self.folder / FOLDER_NAME / f"{batch[:_ID_PART]}.{REQUESTS}"
 
     def result_path(self, batch: str, name: str) -> Path:
         """Return where a batch's results stand until they are in the pool."""
         return self.folder / FOLDER_NAME / f"{batch[:_ID_PART]}.{name}"
+
+    def new_id(self) -> str:
+        """Return a name for a batch that no other has, in this folder or in another one, of this machine or another."""
+        place = [str(self.folder.absolute()), socket.gethostname(), str(os.getpid())]
+        return digest(["gniah-batch/1", place, str(time.time_ns()), len(self.batches)])
 
     def plan(self, batch: Batch) -> None:
         """Note a batch that is about to be submitted."""
@@ -196,7 +200,25 @@ def open_journal(folder: Path, notice: Notice) -> Iterator[Journal]:
         lost = mend(folder / JOURNAL_NAME, lambda _: None)
         if lost:
             notice(f"{folder / JOURNAL_NAME}: its last line was cut, {lost} bytes taken off")
-        yield Journal(folder, read_batches(folder))
+        journal = Journal(folder, read_batches(folder))
+        _clear(journal)
+        yield journal
+
+
+def _clear(journal: Journal) -> None:
+    """Remove the files that a killed process left behind: unfinished ones, and those of batches that are done with."""
+    folder = journal.folder / FOLDER_NAME
+    batches = {batch.id[:_ID_PART]: batch for batch in journal.batches.values()}
+    with machine_trouble(folder):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            name, _, kind = path.name.partition(".")
+            batch = batches.get(name)
+            if kind == REQUESTS:
+                wanted = batch is not None and batch.step in (PLANNED, UPLOADED, SUBMITTING)
+            else:
+                wanted = batch is not None and (batch.open or batch.strange > 0)
+            if not wanted:
+                path.unlink()
 
 
 def read_batches(folder: Path) -> dict[str, Batch]:
@@ -280,6 +302,7 @@ def _apply(batch: Batch, event: str, facts: Mapping[str, Any]) -> None:
     elif event == COLLECTED:
         batch.answered, batch.failed, batch.cut = facts["answered"], facts["failed"], facts["cut"]
         batch.cost, batch.unpriced = Decimal(facts["cost"]), facts["unpriced"]
+        batch.strange = facts["strange"]
     elif event not in (SEEN, DROPPED):
         raise ValueError(event)
     batch.state = facts.get("state", batch.state)

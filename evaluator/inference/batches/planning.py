@@ -15,12 +15,12 @@ from decimal import Decimal
 from typing import Any
 
 from gniah.evaluator.inference.asked_model import AskedModel
-from gniah.evaluator.inference.batches.journal import Asked, Batch, Journal, custom_id, new_id, now
+from gniah.evaluator.inference.batches.journal import JOURNAL_NAME, Asked, Batch, Journal, custom_id, now
 from gniah.evaluator.inference.batches.translation import ANTHROPIC, OPENAI, Route, Translator
 from gniah.evaluator.inference.model_fields import BATCH_TIER
 from gniah.evaluator.inference.model_files import ModelFile, PriceRow
 from gniah.evaluator.selection import Chosen, Selection
-from gniah.records.errors import CheckFailed
+from gniah.records.errors import CheckFailed, InputError
 from gniah.records.files import json_line, whole_file
 
 
@@ -71,7 +71,7 @@ async def plan(
     `room` is what the batch may cost at most, in US dollars. Returns None when that is too little for the first
     request. Raises CheckFailed when one request alone is larger than a batch can be.
     """
-    writer = _Writer(new_id(), route.shape, limits)
+    writer = _Writer(journal.new_id(), route.shape, limits)
     path = journal.input_path(writer.id)
     body, of = b"", ""
     with whole_file(path) as stream:
@@ -189,18 +189,24 @@ def model_json(model: AskedModel) -> dict[str, Any]:
 
 
 def model_from_json(value: Mapping[str, Any]) -> AskedModel:
-    """Return a model as `model_json` wrote it. Raises KeyError, TypeError or ArithmeticError for what is none."""
-    rows = tuple(
-        PriceRow(
-            BATCH_TIER,
-            one["above"],
-            *(_amount(one[name]) for name in ("input", "cached", "cache_write", "output")),
+    """Return a model as `model_json` wrote it. Raises InputError for what is none."""
+    try:
+        rows = tuple(
+            PriceRow(
+                BATCH_TIER,
+                one["above"],
+                *(_amount(one[name]) for name in ("input", "cached", "cache_write", "output")),
+            )
+            for one in value["prices"]
         )
-        for one in value["prices"]
-    )
-    names = ("name", "litellm", "base_address", "key_variable", "max_output_tokens", "parameters", "extra_body")
-    more = {name: value[name] for name in (*names, "uncached_input", "reported_cost", "prices_from")}
-    return AskedModel(ModelFile(**more, tiers=(BATCH_TIER,), stream=False, prices=rows), value["seed"])
+        names = ("name", "litellm", "base_address", "key_variable", "max_output_tokens", "parameters", "extra_body")
+        more = {name: value[name] for name in (*names, "uncached_input", "reported_cost", "prices_from")}
+        return AskedModel(ModelFile(**more, tiers=(BATCH_TIER,), stream=False, prices=rows), value["seed"])
+    except (KeyError, TypeError, ArithmeticError) as error:
+        raise InputError(
+            f"{JOURNAL_NAME}: a batch of no model: {type(error).__name__} {error}",
+            remedy="restore the file from a copy; without it, batches at the provider cannot be collected",
+        ) from None
 
 
 def _string(amount: Decimal | None) -> str | None:

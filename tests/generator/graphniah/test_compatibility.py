@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from gniah.generator.graphniah.citation_graph import CitationGraph
 from gniah.generator.graphniah.bit_rows import members
+from gniah.generator.graphniah.citation_graph import CitationGraph
 from gniah.generator.graphniah.compatibility import CompatibilityIndex
 from gniah.records.streams import Stream
 

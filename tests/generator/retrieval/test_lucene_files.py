@@ -463,10 +463,11 @@ def test_an_interrupt_ends_indexing_in_order(tmp_path: Path) -> None:
 
 HIDDEN = """
 import importlib.util, sys
-plain = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *more: None if name in {hidden!r} else plain(name, *more)
-for name in {hidden!r}:
-    sys.modules[name] = None
+from importlib import metadata
+plain, version = importlib.util.find_spec, metadata.version
+importlib.util.find_spec = lambda name, *more: None if name == {hidden!r} else plain(name, *more)
+metadata.version = lambda name: metadata.distribution("no such") if name == {hidden!r} else version(name)
+sys.modules[{hidden!r}] = None
 from gniah.generator.cli import main
 main()
 """
@@ -475,7 +476,7 @@ main()
 @pytest.mark.parametrize("hidden", ["pyserini", "jnius_config"])
 def test_without_a_package_the_extra_is_named(searched: Path, hidden: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-c", HIDDEN.format(hidden=(hidden,)), "index", searched, "--back-end", "pyserini"],
+        [sys.executable, "-P", "-c", HIDDEN.format(hidden=hidden), "index", searched, "--back-end", "pyserini"],
         capture_output=True,
         text=True,
         check=False,
