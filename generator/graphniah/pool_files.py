@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class PathPool:
     paths: tuple[tuple[int, ...], ...]
     index: CompatibilityIndex
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Return the hash of all that examples take from the pool."""
         return digest({"graph": self.graph, "question_depth": self.question_depth, "paths": self.paths})
