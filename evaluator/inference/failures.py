@@ -46,7 +46,7 @@ LAST = frozenset({REFUSED, TOO_LONG, OVER_QUOTA, TOO_LARGE})
 _LONGEST_MESSAGE = 1000
 
 _TOO_LONG = re.compile(
-    r"context.{0,3}(length|window)|maximum.{0,20}(tokens|length)|too long|too many (input )?tokens|"
+    r"context.{0,3}(length|window|size)|maximum.{0,20}(tokens|length)|too long|too many (input )?tokens|"
     r"exceeds? the (maximum|context|limit)|input token count|prompt is too",
     re.IGNORECASE,
 )

