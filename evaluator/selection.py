@@ -131,7 +131,7 @@ def select(path: Path, wanted: Wanted | None = None) -> Selection:
         chosen = _of_list(path, file, wanted)
     else:
         chosen = _of_experiment(file, wanted) if _names_a_list(wanted) else list(_all(file))
-    chosen = chosen[: wanted.limit]
+    chosen = list({one.qid: one for one in chosen}.values())[: wanted.limit]
     if not chosen:
         raise UsageFault(
             f"{path}: holds no example that was asked for",

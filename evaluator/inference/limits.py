@@ -53,6 +53,22 @@ class Window:
             self._sum -= self._used.popleft()[1]
 
 
+class Quota:
+    """Requests and prompt tokens in any minute. One model's are shared by all that ask it, at whatever effort."""
+
+    def __init__(self, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
+        self._requests, self._tokens = Window(requests_per_minute), Window(tokens_per_minute)
+
+    def wait(self, tokens: int, now: float) -> float:
+        """Return the seconds until one more attempt with so many tokens may be sent."""
+        return max(self._requests.wait(1, now), self._tokens.wait(tokens, now))
+
+    def use(self, tokens: int, now: float) -> None:
+        """Take note that one is sent."""
+        self._requests.use(1, now)
+        self._tokens.use(tokens, now)
+
+
 class Pace:
     """When the next attempt of a model's requests may go, and how many may run.
 
@@ -60,17 +76,11 @@ class Pace:
     again: one more for as many successes as may run.
     """
 
-    def __init__(
-        self,
-        concurrency: int,
-        requests_per_minute: int | None = None,
-        tokens_per_minute: int | None = None,
-        clock: Clock = time.monotonic,
-    ) -> None:
+    def __init__(self, concurrency: int, quota: Quota | None = None, clock: Clock = time.monotonic) -> None:
         self._most = max(1, concurrency)
         self._allowed = float(self._most)
         self._running = 0
-        self._requests, self._tokens = Window(requests_per_minute), Window(tokens_per_minute)
+        self._quota = quota or Quota()
         self._clock = clock
         self._paused_until = self._halved_at = float("-inf")
         self._changed = asyncio.Condition()
@@ -127,10 +137,9 @@ class Pace:
         async with self._turn:
             while not self._stopped.is_set():
                 now = self._clock()
-                wait = max(self.pause, self._requests.wait(1, now), self._tokens.wait(tokens, now))
+                wait = max(self.pause, self._quota.wait(tokens, now))
                 if wait <= 0:
-                    self._requests.use(1, now)
-                    self._tokens.use(tokens, now)
+                    self._quota.use(tokens, now)
                     return True
                 await self.rest(wait)
             return False

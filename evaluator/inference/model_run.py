@@ -15,7 +15,7 @@ from gniah.evaluator.inference.attempts import Asker, Patience, Pursuit, Tiers, 
 from gniah.evaluator.inference.budget import Budget
 from gniah.evaluator.inference.failures import ENDS_A_MODEL, REFUSED, TOO_LONG, Failure
 from gniah.evaluator.inference.keeper import Keeper
-from gniah.evaluator.inference.limits import Pace
+from gniah.evaluator.inference.limits import Pace, Quota
 from gniah.evaluator.inference.transport import Outgoing, Transport
 from gniah.evaluator.selection import Chosen, Selection
 from gniah.records.responses import Call, Response, request_key
@@ -26,8 +26,15 @@ _FAILED_IN_A_ROW = 10
 # So many first requests that are refused, or whose prompts arrive cut, are no accident.
 _REFUSED_AT_FIRST = 5
 _CUT_AT_FIRST = 3
-# Fields that go by two names.
-_OTHER_NAMES = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+# Fields that go out under another name than they are asked for.
+_OTHER_NAMES = {
+    "max_completion_tokens": "max_tokens",
+    "max_tokens": "max_completion_tokens",
+    "output_config": "reasoning_effort",
+    "reasoning": "reasoning_effort",
+    "stop_sequences": "stop",
+    "thinking": "reasoning_effort",
+}
 
 
 @dataclass(slots=True)
@@ -106,14 +113,16 @@ class _Unit:
 class ModelRun:
     """One model's part of a run."""
 
-    def __init__(self, work: Work, keeper: Keeper, transport: Transport, budget: Budget, notice: Notice) -> None:
+    def __init__(
+        self, work: Work, keeper: Keeper, transport: Transport, budget: Budget, quota: Quota, notice: Notice
+    ) -> None:
         model, limits = work.model, work.model.file.limits
         self.model = model
         self.tally = Tally(model.label, total=len(work.selection.chosen) * work.repeats)
         self.watch: Callable[[], None] = lambda: None
         self._work, self._keeper, self._budget = work, keeper, budget
         self._notice = notice
-        self._pace = Pace(limits.concurrency, limits.requests_per_minute, limits.tokens_per_minute)
+        self._pace = Pace(limits.concurrency, quota)
         self._patience = work.patience or Patience(
             time_limit=limits.time_limit_seconds, idle_limit=limits.idle_limit_seconds
         )
@@ -200,6 +209,8 @@ class ModelRun:
         tokens = unit.one.most_tokens
         most = self.model.most(tokens) or Decimal(0)
         if not await self._budget.set_aside(most):
+            if self._stopped:
+                return
             await self._end(f"the next request could cost {most} USD, and {self._budget.spent} of the limit are spent")
             return
         spent = Decimal(0)

@@ -16,6 +16,7 @@ from gniah.evaluator.inference.asked_model import AskedModel
 from gniah.evaluator.inference.attempts import Patience
 from gniah.evaluator.inference.budget import Budget
 from gniah.evaluator.inference.keeper import Keeper
+from gniah.evaluator.inference.limits import Quota
 from gniah.evaluator.inference.model_run import ModelRun, Notice, Tally, Work
 from gniah.evaluator.inference.transport import LiteLLMTransport, Transport
 from gniah.evaluator.pool import InferencePool
@@ -73,7 +74,13 @@ async def run_models(
     """
     keeper = Keeper(pool)
     budget = Budget(max_cost, pool.spent)
-    runs = [ModelRun(work, keeper, transport, budget, notice) for work in works]
+    quotas: dict[tuple[str, str | None], Quota] = {}
+    runs = []
+    for work in works:
+        file = work.model.file
+        limits = (file.limits.requests_per_minute, file.limits.tokens_per_minute)
+        quota = quotas.setdefault((file.litellm, file.base_address), Quota(*limits))
+        runs.append(ModelRun(work, keeper, transport, budget, quota, notice))
     tallies = [run.tally for run in runs]
     for run in runs:
         run.watch = lambda: watch(tallies)

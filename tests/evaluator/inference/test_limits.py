@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gniah.evaluator.inference import limits
-from gniah.evaluator.inference.limits import MINUTE, Pace, Window
+from gniah.evaluator.inference.limits import MINUTE, Pace, Quota, Window
 
 Uses = list[tuple[float, int]]
 
@@ -78,7 +78,7 @@ def timed(clock: Clock, pace: Pace) -> Pace:
 def test_turns_keep_both_limits_and_come_in_order() -> None:
     async def work() -> None:
         clock = Clock()
-        pace = timed(clock, Pace(8, requests_per_minute=3, tokens_per_minute=1000, clock=clock))
+        pace = timed(clock, Pace(8, Quota(3, 1000), clock))
         turns = []
 
         async def one(number: int, tokens: int) -> None:
@@ -160,7 +160,7 @@ def test_no_more_run_than_are_allowed() -> None:
 @pytest.mark.parametrize("waiting", ["enter", "turn", "rest"])
 def test_stopping_ends_every_wait(waiting: str) -> None:
     async def work() -> None:
-        pace = Pace(1, requests_per_minute=1)
+        pace = Pace(1, Quota(1))
         assert await pace.enter()
         assert await pace.turn(1)
         calls = {"enter": pace.enter, "turn": lambda: pace.turn(1), "rest": lambda: pace.rest(60)}

@@ -340,6 +340,21 @@ def test_requests_and_tokens_in_a_minute_are_kept(tmp_path: Path, monkeypatch: p
     assert all(times[n + 2] - times[n] > 0.9 for n in range(len(times) - 2))
 
 
+def test_efforts_of_one_model_share_its_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gniah.evaluator.inference import limits
+
+    monkeypatch.setattr(limits, "MINUTE", 1.0)
+    with playing(Act()) as provider:
+        efforts = [
+            model(provider, parameters={"reasoning_effort": effort}, limits=Limits(8, requests_per_minute=3))
+            for effort in ("low", "high")
+        ]
+        tallies = run(tmp_path, efforts, count=4)
+        times = [one.at for one in provider.asked]
+    assert [tally.answered for tally in tallies] == [4, 4]
+    assert all(times[n + 3] - times[n] > 0.9 for n in range(len(times) - 3))
+
+
 def test_several_models_run_at_once_and_one_that_ends_stops_no_other(tmp_path: Path) -> None:
     def script(asked: Asked) -> Act:
         return Act(status=401, error={"message": "no"}) if asked.body["model"] == "bad" else Act(delay=0.05)
