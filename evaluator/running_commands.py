@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--tokens-per-minute", type=click.IntRange(min=1), help="Prompt tokens, for each model.")
 @click.option("--time-limit", type=click.IntRange(min=1), metavar="SECONDS", help="For one request, by the clock.")
 @click.option("--idle-limit", type=click.IntRange(min=1), metavar="SECONDS", help="Between two pieces of a stream.")
-@click.option("--attempts", type=click.IntRange(min=1), default=10, show_default=True, help="For one request.")
+@click.option("--attempts", type=click.IntRange(min=1), default=20, show_default=True, help="For one request.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random model.")
 @click.option(
     "--constant-answer",

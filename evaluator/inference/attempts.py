@@ -39,7 +39,7 @@ class Patience:
     provider asks for; it is not waited for longer than `longest_wait` at a time.
     """
 
-    attempts: int = 10
+    attempts: int = 20
     paid_attempts: int = 3
     backoff: float = 1.0
     longest_backoff: float = 60.0
