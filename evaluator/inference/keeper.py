@@ -48,6 +48,7 @@ class Keeper:
                 for _, future in taken:
                     if not future.done():
                         future.set_exception(error)
+                        future.exception()  # who waited may have been cancelled, and nobody else is to hear of it
             else:
                 for _, future in taken:
                     if not future.done():

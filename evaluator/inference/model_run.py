@@ -174,8 +174,7 @@ class ModelRun:
         finally:
             for task in pending:
                 task.cancel()
-            if pending:
-                await asyncio.wait(pending)
+            await asyncio.gather(*pending, return_exceptions=True)
 
     def _first_units(self) -> Iterator[_Unit]:
         """Yield of each example the first repeat that has no answer; the others follow it."""
@@ -333,5 +332,7 @@ def served_tier(told: object, asked: str | None) -> str | None:
 
 
 def _raise_from(tasks: set[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.result()
+    """Raise what the first of some finished tasks that failed raised; the others have been looked at too."""
+    failures = [error for task in tasks if not task.cancelled() and (error := task.exception()) is not None]
+    if failures:
+        raise failures[0]

@@ -125,6 +125,8 @@ def load_litellm() -> Any:
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     # It warns of its own types, each time it meets a provider for the first time.
     warnings.filterwarnings("ignore", module=r"(pydantic|litellm)(\.|$)")
+    # What is given up while LiteLLM puts a request together leaves a coroutine of its own behind.
+    warnings.filterwarnings("ignore", message=r"coroutine '[A-Z]\w+\.a\w+' was never awaited", category=RuntimeWarning)
     try:
         import litellm
     except ImportError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import email.utils
+import errno
 import json
 import os
 import re
@@ -16,12 +17,13 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from evaluator_toys import mixed, write_examples
 from inference_provider import USAGE, Act, Asked, Provider, Script, playing, slow_down
 
+from gniah.evaluator import pool as pools
 from gniah.evaluator.inference import failures
 from gniah.evaluator.inference.asked_model import AskedModel
 from gniah.evaluator.inference.attempts import Patience
@@ -31,6 +33,7 @@ from gniah.evaluator.inference.runner import run_models
 from gniah.evaluator.inference.transport import LiteLLMTransport
 from gniah.evaluator.pool import open_pool, pool_files
 from gniah.evaluator.selection import Wanted, select
+from gniah.records.errors import EnvironmentFault
 from gniah.records.responses import Response, read_responses
 
 QUICK = Patience(attempts=6, paid_attempts=3, backoff=0.01, longest_backoff=0.05, time_limit=20.0, idle_limit=5.0)
@@ -338,6 +341,29 @@ def test_requests_and_tokens_in_a_minute_are_kept(tmp_path: Path, monkeypatch: p
         run(tmp_path, [asked], count=6)
         times = [one.at for one in provider.asked]
     assert all(times[n + 2] - times[n] > 0.9 for n in range(len(times) - 2))
+
+
+def test_a_full_disk_ends_the_run_and_leaves_a_whole_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = 0
+    write_all = pools._write_all
+
+    def filling(stream: BinaryIO, data: bytes) -> None:
+        nonlocal written
+        written += 1
+        if written > 3:
+            stream.write(data[:40])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_all(stream, data)
+
+    monkeypatch.setattr(pools, "_write_all", filling)
+    with playing(Act(delay=0.02)) as provider:
+        with pytest.raises(EnvironmentFault, match="the disk is full"):
+            run(tmp_path, [model(provider), model(provider, "other")], count=20)
+        assert len(provider.asked) < 30
+        assert len(complete(tmp_path)) == 3
+        monkeypatch.undo()
+        tallies = run(tmp_path, [model(provider), model(provider, "other")], count=20)
+    assert sum(tally.answered for tally in tallies) == 37 and sum(tally.already for tally in tallies) == 3
 
 
 def test_efforts_of_one_model_share_its_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
