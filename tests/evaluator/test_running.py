@@ -125,7 +125,7 @@ def test_offline_models_and_models_over_a_network_run_together(tmp_path: Path, b
     file = model_file(tmp_path, provider.address)
     result = call("run", bench, "--model", "random", "--model", file, "--out", tmp_path / "run", "--json")
     assert result.exit_code == 0, result.exception
-    assert [one["model"] for one in json.loads(result.output)["models"]] == ["random", "mine"]
+    assert [one["model"] for one in json.loads(result.stdout)["models"]] == ["random", "mine"]
     scored = call("score", bench, tmp_path / "run")
     assert scored.exit_code == 0, scored.exception
     assert "mine" in scored.output and "random" in scored.output
@@ -138,7 +138,7 @@ def test_a_preview_sends_and_writes_nothing(tmp_path: Path, bench: Path, provide
     assert not provider.asked and not (tmp_path / "run").exists()
     assert re.search(r"requests to send +12", result.output) and "nowhere, 2026" in result.output
     assert call(*words).exit_code == 0
-    (found,) = json.loads(call(*words, "--preview", "--repeats", 2, "--json").output)["models"]
+    (found,) = json.loads(call(*words, "--preview", "--repeats", 2, "--json").stdout)["models"]
     assert (found["requests"], found["answered"]) == (6, 6)
 
 
@@ -225,7 +225,7 @@ def test_the_pool_is_checked_put_together_and_given_out(tmp_path: Path, bench: P
     assert call(*words).exit_code == 0
     run = tmp_path / "run"
     assert re.search(r"toy +none +6 ", call("pool", "check", run).output)
-    assert json.loads(call("pool", "check", run, "--json").output)["lines"] == 6
+    assert json.loads(call("pool", "check", run, "--json").stdout)["lines"] == 6
     assert "6 of 6 lines are left" in call("pool", "compact", run).output
     with open_pool(run) as pool, pool.path.open("ab") as stream:
         stream.write(b"{}\n")
@@ -236,6 +236,6 @@ def test_the_pool_is_checked_put_together_and_given_out(tmp_path: Path, bench: P
 
 def test_lists_are_named(bench: Path) -> None:
     assert re.search(r"depth +1000 +6 +0-5", call("lists", bench).output)
-    assert json.loads(call("lists", bench, "--json").output) == [
+    assert json.loads(call("lists", bench, "--json").stdout) == [
         {"experiment": "depth", "context_length": 1000, "slots": 6, "last_slot": 5}
     ]
