@@ -113,7 +113,7 @@ def test_repeats_follow_the_first_answer_to_their_prompt(tmp_path: Path) -> None
 
     def script(asked: Asked) -> Act:
         order.append((asked.prompt, asked.at))
-        return Act(delay=1.0)
+        return Act(delay=2.0)
 
     with playing(script) as provider:
         run(tmp_path, [model(provider, seed=3, limits=Limits(concurrency=8))], count=2, repeats=4)
@@ -121,8 +121,8 @@ def test_repeats_follow_the_first_answer_to_their_prompt(tmp_path: Path) -> None
     assert len(seeds) == 8 and len({seed for _, seed in seeds}) == 4
     for prompt in {prompt for prompt, _ in order}:
         times = sorted(at for name, at in order if name == prompt)
-        assert times[1] - times[0] >= 1.0
-        assert times[3] - times[1] < 1.0
+        assert times[1] - times[0] >= 2.0
+        assert times[3] - times[1] < 2.0
     assert len({json.dumps(dict(one.parameters)) for one in responses(tmp_path)}) == 1
 
 
