@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import datetime
-import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,7 +29,8 @@ from gniah.records.errors import CheckFailed, InputError, UsageFault
 if TYPE_CHECKING:
     from gniah.evaluator.inference.batches.collection import Collector, Outcome
     from gniah.evaluator.inference.batches.journal import Batch
-    from gniah.evaluator.inference.batches.submission import Guard, Handed, Work
+    from gniah.evaluator.inference.batches.submission import Guard, Handed
+    from gniah.evaluator.inference.model_run import Work
     from gniah.evaluator.selection import Selection
 
 T = TypeVar("T")
@@ -84,7 +83,7 @@ def submit_command(
       gniah-eval batch submit BENCH --model gpt-5.6-luna --out RUN
     """
     from gniah.evaluator.inference.batches.planning import by_batch
-    from gniah.evaluator.inference.batches.submission import Work
+    from gniah.evaluator.inference.model_run import Work
     from gniah.evaluator.selection import Wanted, select
 
     here = [word for word in models if word in OFFLINE and base_address is None]
@@ -224,37 +223,26 @@ def _with_collector(run: Path, work: Callable[[Collector], Coroutine[Any, Any, l
 
 
 def _run(work: Coroutine[Any, Any, T], guard: Guard) -> T:
+    from gniah.evaluator.inference.interrupts import on_interrupt
+
     async def main() -> T:
-        with _on_interrupt(guard):
+        task = asyncio.current_task()
+
+        def end() -> None:
+            """End the work; while a batch is being submitted, when that is noted, or at the next interruption."""
+            if guard.held and not guard.stop:
+                guard.stop = True
+                say("stopping when the batch that is being submitted is noted; interrupt again to end at once")
+            elif task is not None:
+                task.cancel()
+
+        with on_interrupt(end):
             return await work
 
     try:
         return asyncio.run(main())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-
-
-@contextlib.contextmanager
-def _on_interrupt(guard: Guard) -> Iterator[None]:
-    """End the work at an interruption; while a batch is being submitted, when that is noted, or at the next one."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-
-    def end() -> None:
-        if guard.held and not guard.stop:
-            guard.stop = True
-            say("stopping when the batch that is being submitted is noted; interrupt again to end at once")
-        elif task is not None:
-            task.cancel()
-
-    try:
-        loop.add_signal_handler(signal.SIGINT, end)
-    except (NotImplementedError, RuntimeError, ValueError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
 
 
 def _check_there(run: Path) -> None:

@@ -17,7 +17,7 @@ from gniah.evaluator.selection import Chosen, Selection
 from gniah.records.command_line import GIVEN_PATH, emit, emit_json, say
 from gniah.records.errors import UsageFault
 from gniah.records.parameters import Range, Typed
-from gniah.records.responses import Response, request_key
+from gniah.records.responses import Response
 
 if TYPE_CHECKING:
     from gniah.evaluator.inference.asked_model import AskedModel
@@ -226,11 +226,7 @@ def _previewed(selection: Selection, model: AskedModel, out: Path, repeats: int)
     for response in whole_responses(out):
         take(response)
     keys = {
-        one.qid: [
-            request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
-            for repeat in range(repeats)
-        ]
-        for one in selection.chosen
+        one.qid: [model.request_key(one.prompt_sha256, repeat) for repeat in range(repeats)] for one in selection.chosen
     }
     prompts = (Prompt(one.qid, one.token_counts) for one in selection.chosen)
     found = preview(

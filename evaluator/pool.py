@@ -87,13 +87,7 @@ class InferencePool:
             return
         line = json_line(writable(response).to_json())
         with machine_trouble(self.path):
-            end = self._stream.seek(0, os.SEEK_END)
-            try:
-                _write_all(self._stream, line)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    self._stream.truncate(end)
-                raise
+            append_line(self._stream, line)
             self._unsynced += 1
             if self._unsynced >= self._sync_every:
                 self.sync()
@@ -257,6 +251,17 @@ def _without_surrogates(value: T) -> T:
     elif isinstance(value, list | tuple):
         found = type(value)(map(_without_surrogates, value))
     return cast("T", found)
+
+
+def append_line(stream: BinaryIO, line: bytes) -> None:
+    """Append a line to an unbuffered file, whole or not at all. Raises OSError."""
+    end = stream.seek(0, os.SEEK_END)
+    try:
+        _write_all(stream, line)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.truncate(end)
+        raise
 
 
 def _write_all(stream: BinaryIO, data: bytes) -> None:

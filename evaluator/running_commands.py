@@ -30,7 +30,6 @@ from gniah.evaluator.selection import Selection, Wanted, select
 from gniah.records.command_line import Progress, emit, emit_json, say, table
 from gniah.records.errors import CheckFailed, UsageFault
 from gniah.records.parameters import Names
-from gniah.records.responses import request_key
 
 if TYPE_CHECKING:
     from gniah.evaluator.inference.asked_model import AskedModel
@@ -176,7 +175,7 @@ def _run_beside_batches(
     tallies = _run_asked(asked, selections, pool, repeats, attempts, max_cost)
     for model, selection, tally in zip(asked, selections, tallies, strict=True):
         keys = (
-            request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
+            model.request_key(one.prompt_sha256, repeat)
             for one in (selection.chosen if waiting else ())
             for repeat in range(repeats)
         )

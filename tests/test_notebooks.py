@@ -166,7 +166,7 @@ def test_a_notebook_is_kept_without_outputs_and_machine(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["open('/work/x/pool')", "cd /home/someone/x", r"C:\Users", "~/x", "file:///x", '"/tmp/x"']
+    "text", ["open('/srv/x/pool')", "cd /home/someone/x", r"C:\Users", "~/x", "file:///x", '"/tmp/x"']
 )
 def test_a_path_of_a_machine_is_seen(text: str) -> None:
     assert ABSOLUTE.search(text)

@@ -15,7 +15,7 @@ from gniah.evaluator.inference.transport import Outgoing
 from gniah.records.canonical import digest
 from gniah.records.errors import UsageFault
 from gniah.records.examples import Example
-from gniah.records.responses import Request, settled
+from gniah.records.responses import request_key, settled
 from gniah.records.streams import Stream
 
 # 31 bits, since some providers take no more.
@@ -64,9 +64,9 @@ class AskedModel:
         """Return what only one process may ask at a time in one run folder."""
         return digest([self.name, self.base_address, settled(self.parameters)])[:16]
 
-    def request(self, qid: str, system_prompt: str, user_prompt: str, repeat: int) -> Request:
-        """Return a request, as it is kept."""
-        return Request(qid, self.name, system_prompt, user_prompt, self.base_address, self.parameters, repeat)
+    def request_key(self, prompts: str, repeat: int) -> str:
+        """Return the key of a request; `prompts` is the hash of both."""
+        return request_key(self.name, self.base_address, self.parameters, prompts, repeat)
 
     def outgoing(self, example: Example, repeat: int, *, shared_prefix: bool) -> Outgoing:
         """Return a request, as it is sent. `shared_prefix` tells that its prompt is sent more than once."""

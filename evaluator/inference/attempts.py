@@ -21,6 +21,7 @@ from gniah.evaluator.inference.failures import (
     SERVER,
     TIER,
     Failure,
+    without_secrets,
 )
 from gniah.evaluator.inference.limits import Pace
 from gniah.evaluator.inference.transport import Outgoing, Reply, Transport
@@ -46,6 +47,11 @@ class Patience:
     longest_wait: float = 3600.0
     time_limit: float = 1800.0
     idle_limit: float = 300.0
+
+    def drawn_wait(self, name: str, attempts: int) -> float:
+        """Return a random wait that grows with the attempts, drawn from a name: who fails together comes back apart."""
+        longest: float = min(self.longest_backoff, self.backoff * 2 ** (attempts - 1))
+        return longest * Stream(name, "backoff", attempts).below(_PARTS) / _PARTS
 
 
 @dataclass(slots=True)
@@ -93,7 +99,7 @@ class Asker:
         self._tiers = tiers
         self._patience = patience
         self._notice = notice
-        self._keys = tuple(key for key in keys if len(key) > 3)
+        self._keys = keys
 
     async def ask(self, outgoing: Outgoing, tokens: int, name: str) -> Pursuit:
         """Pursue a request; `tokens` are those of its prompt. Nothing but a cancellation is raised.
@@ -120,7 +126,7 @@ class Asker:
                     return pursuit
                 failure = Failure(NO_ANSWER, "a whole answer of no text, no thought and no tokens")
             except Failure as caught:
-                failure = Failure(caught.kind, self._without_keys(caught.message), caught.wait)
+                failure = Failure(caught.kind, without_secrets(caught.message, self._keys), caught.wait)
             pursuit.failure = failure
             pursuit.failed.append(_attempt(failure, pursuit.tier, time.monotonic() - sent))
             free, paid = free + (not failure.perhaps_paid), paid + failure.perhaps_paid
@@ -162,18 +168,10 @@ class Asker:
             await self._pace.slow_down(failure.wait)
         if free >= patience.attempts or paid >= patience.paid_attempts:
             return False
-        return await self._pace.rest(self._backoff(name, free + paid, failure.wait))
-
-    def _backoff(self, name: str, attempts: int, asked: float | None) -> float:
-        """Return a random wait that grows with the attempts, on top of what the provider asked for."""
-        longest: float = min(self._patience.longest_backoff, self._patience.backoff * 2 ** (attempts - 1))
-        drawn = longest * Stream(name, "backoff", attempts).below(_PARTS) / _PARTS
-        return drawn if asked is None else asked + min(drawn, 0.1 * asked + self._patience.backoff)
-
-    def _without_keys(self, message: str) -> str:
-        for key in self._keys:
-            message = message.replace(key, "[key]")
-        return message
+        drawn = patience.drawn_wait(name, free + paid)
+        if failure.wait is not None:
+            drawn = failure.wait + min(drawn, 0.1 * failure.wait + patience.backoff)
+        return await self._pace.rest(drawn)
 
 
 def _attempt(failure: Failure, tier: str | None, seconds: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import email.utils
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ ENDS_A_MODEL = frozenset({KEY, MODEL, MONEY, OUR_OWN})
 LAST = frozenset({REFUSED, TOO_LONG, OVER_QUOTA, TOO_LARGE})
 
 _LONGEST_MESSAGE = 1000
+_SHORTEST_SECRET = 3
 
 _TOO_LONG = re.compile(
     r"context.{0,3}(length|window|size)|maximum.{0,20}(tokens|length)|too long|too many (input )?tokens|"
@@ -141,6 +142,14 @@ def _number(text: str | None) -> float | None:
         return None
     value = float(text)
     return value if math.isfinite(value) else None
+
+
+def without_secrets(message: str, secrets: Iterable[str]) -> str:
+    """Return a message with keys taken out. What is too short to be one is left."""
+    for secret in secrets:
+        if len(secret) > _SHORTEST_SECRET:
+            message = message.replace(secret, "[key]")
+    return message
 
 
 def error_message(value: Any) -> str | None:

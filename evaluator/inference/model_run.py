@@ -18,7 +18,7 @@ from gniah.evaluator.inference.keeper import Keeper
 from gniah.evaluator.inference.limits import Pace, Quota
 from gniah.evaluator.inference.transport import Outgoing, Transport
 from gniah.evaluator.selection import Chosen, Selection
-from gniah.records.responses import Call, Response, request_key
+from gniah.records.responses import Call, Response
 
 Notice = Callable[[str], None]
 # So many requests of one model that fail in a row, after all their attempts, end its part of the run.
@@ -93,8 +93,7 @@ class Work:
 
     def key(self, one: Chosen, repeat: int) -> str:
         """Return the key of a request."""
-        model = self.model
-        return request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
+        return self.model.request_key(one.prompt_sha256, repeat)
 
     def left(self, done: Container[str]) -> int:
         """Return how many requests have no answer among the keys that are done."""
@@ -102,7 +101,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class Unit:
     """One request that is to be made."""
 
     one: Chosen
@@ -130,8 +129,8 @@ class ModelRun:
         keys = (key,) if key else ()
         tiers = Tiers(model.file.tiers)
         self._asker = Asker(transport, self._pace, tiers, self._patience, self._say, keys)
-        self._followers: deque[_Unit] = deque()
-        self._waiting: dict[str, list[_Unit]] = {}
+        self._followers: deque[Unit] = deque()
+        self._waiting: dict[str, list[Unit]] = {}
         self._in_a_row = 0
         self._looked = self._stopped = False
         # So many requests are in memory; how many of them run is the pace's to say.
@@ -176,7 +175,7 @@ class ModelRun:
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
 
-    def _first_units(self) -> Iterator[_Unit]:
+    def _first_units(self) -> Iterator[Unit]:
         """Yield of each example the first repeat that has no answer; the others follow it."""
         done = self._keeper.pool.done
         for one in self._work.selection.chosen:
@@ -186,25 +185,25 @@ class ModelRun:
                 if key in done:
                     self.tally.already += 1
                 else:
-                    left.append(_Unit(one, repeat, key))
+                    left.append(Unit(one, repeat, key))
             if len(left) > 1:
                 self._waiting[one.qid] = left[1:]
             if left:
                 yield left[0]
 
-    def _next(self) -> _Unit | None:
+    def _next(self) -> Unit | None:
         if self._followers:
             return self._followers.popleft()
         return next(self._units, None)
 
-    async def _make(self, unit: _Unit) -> None:
+    async def _make(self, unit: Unit) -> None:
         try:
             await self._ask(unit)
         finally:
             self._followers.extend(self._waiting.pop(unit.one.qid, ()))
             self._room.release()
 
-    async def _ask(self, unit: _Unit) -> None:
+    async def _ask(self, unit: Unit) -> None:
         tokens = unit.one.most_tokens
         most = self.model.most(tokens) or Decimal(0)
         if not await self._budget.set_aside(most):
@@ -248,7 +247,7 @@ class ModelRun:
         tier = served_tier(pursuit.reply.served.get("service_tier"), pursuit.tier)
         return self.model.cost(pursuit.reply.usage, tier)
 
-    def _response(self, unit: _Unit, pursuit: Pursuit, cost: Decimal | None, perhaps: Decimal) -> Response | None:
+    def _response(self, unit: Unit, pursuit: Pursuit, cost: Decimal | None, perhaps: Decimal) -> Response | None:
         """Return what is kept of a request: its answer, or its failure; None when it was given up before either."""
         reply = pursuit.reply
         if reply is None and pursuit.failure is None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from decimal import Decimal
 
 from gniah.evaluator.inference.asked_model import AskedModel
 from gniah.evaluator.inference.attempts import Patience
 from gniah.evaluator.inference.budget import Budget
+from gniah.evaluator.inference.interrupts import on_interrupt
 from gniah.evaluator.inference.keeper import Keeper
 from gniah.evaluator.inference.limits import Quota
 from gniah.evaluator.inference.model_run import ModelRun, Notice, Tally, Work
@@ -110,7 +110,7 @@ async def run_models(
             main.cancel()
 
     try:
-        async with keeper, _on_interrupt(interrupted):
+        async with _kept(keeper, interrupted):
             try:
                 await main
             except asyncio.CancelledError:
@@ -134,15 +134,8 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @contextlib.asynccontextmanager
-async def _on_interrupt(handler: Callable[[], None]) -> AsyncIterator[None]:
-    """Call a handler in the event loop at each interruption, where the system and the thread allow it."""
-    loop = asyncio.get_running_loop()
-    try:
-        loop.add_signal_handler(signal.SIGINT, handler)
-    except (NotImplementedError, RuntimeError, ValueError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
+async def _kept(keeper: Keeper, interrupted: Callable[[], None]) -> AsyncIterator[None]:
+    """Have responses kept, and interruptions told, until the last response is on disk."""
+    with on_interrupt(interrupted):
+        async with keeper:
+            yield

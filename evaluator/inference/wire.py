@@ -32,7 +32,7 @@ _WORTH_A_LOOK = re.compile(
 )
 _LONGEST = 200
 _START = 500
-_CONNECT_SECONDS = 30.0
+CONNECT_SECONDS = 30.0
 
 
 class Exchange:
@@ -218,7 +218,7 @@ class WatchedTransport(httpx.AsyncBaseTransport):
             return await self._inner(request).handle_async_request(request)
         request.headers["accept-encoding"] = "identity"
         # Without an end to waits for a connection a dead address would take the whole time limit, which is ours.
-        request.extensions["timeout"] = {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}
+        request.extensions["timeout"] = {"connect": CONNECT_SECONDS, "read": None, "write": None, "pool": None}
         exchange.begin(await request.aread())
         response = await self._inner(request).handle_async_request(request)
         exchange.answered(response.status_code, response.headers)

@@ -31,20 +31,18 @@ from gniah.evaluator.inference.failures import (
     Failure,
     by_status,
     error_message,
+    without_secrets,
 )
+from gniah.evaluator.inference.wire import CONNECT_SECONDS, MOST_BYTES
 from gniah.records.files import machine_trouble, whole_file
 from gniah.records.manifests import package_version
-from gniah.records.streams import Stream
 
 # What is met by another call: nothing is paid for by asking again how things stand.
 _AGAIN = FREE | {CUT_SHORT, STALLED, TIME_LIMIT, INVALID}
-_MOST_BYTES = 64 << 20
-_CONNECT_SECONDS = 30.0
 # A file of some hundred megabytes over a slow line.
 _LONGEST_TRANSFER = 6 * 3600.0
 _CHUNK = 1 << 20
 _START = 500
-_PARTS = 1 << 20
 
 T = TypeVar("T")
 
@@ -58,7 +56,7 @@ class Calls:
         self._secrets = route.secrets
         # Commands that fail together come back one by one.
         self._name = f"{route.address} {os.getpid()} {time.time_ns()}"
-        timeout = httpx.Timeout(patience.idle_limit, connect=_CONNECT_SECONDS, pool=None)
+        timeout = httpx.Timeout(patience.idle_limit, connect=CONNECT_SECONDS, pool=None)
         headers = {**route.headers, "user-agent": f"gniah/{package_version()}", "accept-encoding": "identity"}
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout)
 
@@ -88,9 +86,7 @@ class Calls:
 
     async def pause(self, attempts: int, asked: float | None = None) -> None:
         """Wait before another attempt: what the provider asks for, and a random time that grows with the attempts."""
-        longest = min(self.patience.longest_backoff, self.patience.backoff * 2 ** (attempts - 1))
-        drawn = longest * Stream(self._name, "backoff", attempts).below(_PARTS) / _PARTS
-        await asyncio.sleep((asked or 0.0) + drawn)
+        await asyncio.sleep((asked or 0.0) + self.patience.drawn_wait(self._name, attempts))
 
     async def once(self, method: str, place: str, **more: Any) -> dict[str, Any]:
         """Make one call and return the JSON object it gives. Raises Failure.
@@ -133,7 +129,7 @@ class Calls:
         async with self._open("GET", place, self.patience.time_limit) as response:
             async for piece in response.aiter_bytes(_CHUNK):
                 found += piece
-                if b"\n" in found or len(found) > _MOST_BYTES:
+                if b"\n" in found or len(found) > MOST_BYTES:
                     break
         return bytes(found).partition(b"\n")[0]
 
@@ -167,17 +163,15 @@ class Calls:
         return Failure(kind, self._masked(words))
 
     def _masked(self, words: str) -> str:
-        for secret in self._secrets:
-            words = words.replace(secret, "[key]")
-        return words
+        return without_secrets(words, self._secrets)
 
 
 async def _body(response: httpx.Response) -> bytes:
     found = bytearray()
     async for piece in response.aiter_bytes(_CHUNK):
         found += piece
-        if len(found) > _MOST_BYTES:
-            raise Failure(TOO_LARGE, f"an answer of more than {_MOST_BYTES >> 20} MB")
+        if len(found) > MOST_BYTES:
+            raise Failure(TOO_LARGE, f"an answer of more than {MOST_BYTES >> 20} MB")
     return bytes(found)
 
 

@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from gniah.evaluator.pool import mend
+from gniah.evaluator.pool import append_line, mend
 from gniah.records.canonical import digest
 from gniah.records.errors import InputError
 from gniah.records.files import json_line, locked_name, machine_trouble, read_json_lines, sync_folder
@@ -174,15 +174,7 @@ class Journal:
         with machine_trouble(self.path):
             new = not self.path.exists()
             with self.path.open("ab", buffering=0) as stream:
-                end = stream.seek(0, os.SEEK_END)
-                view = memoryview(line)
-                try:
-                    while view:
-                        view = view[stream.write(view) :]
-                except BaseException:
-                    with contextlib.suppress(OSError):
-                        stream.truncate(end)
-                    raise
+                append_line(stream, line)
                 os.fsync(stream.fileno())
             if new:
                 sync_folder(self.folder)

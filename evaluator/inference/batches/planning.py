@@ -19,7 +19,8 @@ from gniah.evaluator.inference.batches.journal import JOURNAL_NAME, Asked, Batch
 from gniah.evaluator.inference.batches.translation import ANTHROPIC, OPENAI, Route, Translator
 from gniah.evaluator.inference.model_fields import BATCH_TIER
 from gniah.evaluator.inference.model_files import ModelFile, PriceRow
-from gniah.evaluator.selection import Chosen, Selection
+from gniah.evaluator.inference.model_run import Unit
+from gniah.evaluator.selection import Selection
 from gniah.records.errors import CheckFailed, InputError
 from gniah.records.files import json_line, whole_file
 
@@ -38,15 +39,6 @@ PROVIDER_LIMITS: Mapping[str, BatchLimits] = {
     ANTHROPIC: BatchLimits(100_000, 256_000_000),
 }
 _BETWEEN = {OPENAI: (b"", b"", b""), ANTHROPIC: (b'{"requests":[', b",", b"]}")}
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One request that is to be made."""
-
-    one: Chosen
-    repeat: int
-    key: str
 
 
 def by_batch(model: AskedModel) -> AskedModel:

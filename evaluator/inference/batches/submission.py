@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from gniah.evaluator.inference.asked_model import AskedModel
 from gniah.evaluator.inference.attempts import Patience
 from gniah.evaluator.inference.batches.calls import Calls
 from gniah.evaluator.inference.batches.interfaces import Interface, Sought, interface
@@ -25,7 +24,7 @@ from gniah.evaluator.inference.batches.journal import (
     Journal,
     aside_of,
 )
-from gniah.evaluator.inference.batches.planning import PROVIDER_LIMITS, BatchLimits, Unit, model_from_json, plan
+from gniah.evaluator.inference.batches.planning import PROVIDER_LIMITS, BatchLimits, model_from_json, plan
 from gniah.evaluator.inference.batches.translation import Route, Translator
 from gniah.evaluator.inference.failures import (
     CUT_SHORT,
@@ -37,11 +36,10 @@ from gniah.evaluator.inference.failures import (
     TOO_LARGE,
     Failure,
 )
+from gniah.evaluator.inference.model_run import Unit, Work
 from gniah.evaluator.pool import InferencePool
-from gniah.evaluator.selection import Selection
 from gniah.records.errors import CheckFailed
 from gniah.records.files import sha256_file
-from gniah.records.responses import request_key
 
 Notice = Callable[[str], None]
 # After these the provider may have taken the batch, though it did not say so; a call that did not get through is
@@ -53,15 +51,6 @@ SETTLE_SECONDS = 20.0
 
 class NotSubmitted(Exception):
     """A batch was not submitted, or nobody knows whether it was; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one model is asked by batches, as `planning.by_batch` gives it."""
-
-    model: AskedModel
-    selection: Selection
-    repeats: int = 1
 
 
 @dataclass(slots=True)
@@ -135,7 +124,7 @@ class Submitter:
 
     def _units(self, work: Work, handed: Handed) -> deque[Unit]:
         """Return the requests that have no answer and are in no batch, in order; count the others."""
-        model, found = work.model, deque[Unit]()
+        found = deque[Unit]()
         mine = {batch.id for batch in handed.batches}
         waiting = {
             asked.key for batch in self.journal.open_batches() if batch.id not in mine for asked in batch.requests
@@ -144,7 +133,7 @@ class Submitter:
         handed.already = handed.waiting = 0
         for one in work.selection.chosen:
             for repeat in range(work.repeats):
-                key = request_key(model.name, model.base_address, model.parameters, one.prompt_sha256, repeat)
+                key = work.key(one, repeat)
                 if key in self.pool.done:
                     handed.already += 1
                 elif key in waiting:

@@ -18,9 +18,10 @@ from gniah.evaluator.inference.attempts import Patience
 from gniah.evaluator.inference.batches.collection import Collector, Outcome
 from gniah.evaluator.inference.batches.journal import Batch, open_journal, read_batches
 from gniah.evaluator.inference.batches.planning import by_batch
-from gniah.evaluator.inference.batches.submission import Handed, Submitter, Work
+from gniah.evaluator.inference.batches.submission import Handed, Submitter
 from gniah.evaluator.inference.batches.translation import Translator
 from gniah.evaluator.inference.model_files import ModelFile, PriceRow
+from gniah.evaluator.inference.model_run import Work
 from gniah.evaluator.pool import open_pool, whole_responses
 from gniah.evaluator.selection import Wanted, select
 from gniah.records.responses import Response

@@ -154,9 +154,9 @@ def test_the_asked_wait_is_waited_for() -> None:
 
 
 def test_waits_grow_and_end() -> None:
-    asker = Asker(Played(reply()), Pace(1), Tiers(), Patience(backoff=1.0, longest_backoff=30.0), lambda _: None)
+    patience = Patience(backoff=1.0, longest_backoff=30.0)
     for attempts, longest in ((1, 1), (2, 2), (4, 8), (6, 30), (1000, 30)):
-        drawn = [asker._backoff(f"request {number}", attempts, None) for number in range(300)]
+        drawn = [patience.drawn_wait(f"request {number}", attempts) for number in range(300)]
         assert min(drawn) >= 0 and longest / 2 < max(drawn) <= longest
         assert len(set(drawn)) > 290
 

@@ -30,7 +30,7 @@ from gniah.evaluator.inference.attempts import Patience
 from gniah.evaluator.inference.model_files import Limits, ModelFile, PriceRow
 from gniah.evaluator.inference.model_run import Tally, Work, served_tier
 from gniah.evaluator.inference.runner import run_models
-from gniah.evaluator.inference.transport import LiteLLMTransport
+from gniah.evaluator.inference.transport import LiteLLMTransport, Outgoing, Reply
 from gniah.evaluator.pool import open_pool, pool_files
 from gniah.evaluator.selection import Wanted, select
 from gniah.records.errors import EnvironmentFault
@@ -392,12 +392,25 @@ def test_several_models_run_at_once_and_one_that_ends_stops_no_other(tmp_path: P
     assert Counter(one.model for one in complete(tmp_path)) == {"good": 8, "fine": 8}
 
 
-def test_a_field_that_is_not_sent_is_said(tmp_path: Path) -> None:
+class Dropping(LiteLLMTransport):
+    """A transport that leaves a field out, as a library may."""
+
+    async def send(self, outgoing: Outgoing, time_limit: float, idle_limit: float) -> Reply:
+        fields = {name: value for name, value in outgoing.fields.items() if name != "temperature"}
+        return await super().send(dataclasses.replace(outgoing, fields=fields), time_limit, idle_limit)
+
+
+@pytest.mark.parametrize("transport", [LiteLLMTransport, Dropping])
+def test_a_field_that_is_not_sent_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: type[LiteLLMTransport]
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "LiteLLMTransport", transport)
     said: list[str] = []
     with playing(Act()) as provider:
         run(tmp_path, [model(provider, parameters={"temperature": 1.0, "max_tokens": 5})], said=said)
-        assert provider.asked[0].body["temperature"] == 1.0
-    assert not any("not sent" in line for line in said)
+        assert provider.asked[0].body.get("temperature") == (None if transport is Dropping else 1.0)
+    told = [line for line in said if "not sent" in line]
+    assert len(told) == (transport is Dropping) and all("not sent: temperature;" in line for line in told)
 
 
 def test_lone_surrogates_and_control_characters_are_kept_readable(tmp_path: Path) -> None:
